@@ -1,0 +1,66 @@
+"""The parts of a file that have been read so far, by position."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer, Generator, Iterable
+
+type Range = tuple[int, int]
+"""A half-open byte range (start, end) of a file."""
+
+type Steps[T] = Generator[list[Range], list[Buffer], T]
+"""Work that asks for byte ranges by yielding them, and is sent their bytes.
+
+Parsing is written once in this form and does no I/O: :mod:`virtual_cog._source` drives it
+synchronously or asynchronously, a test drives it from bytes in memory.
+"""
+
+COALESCE_GAP = 512
+"""Ranges this close (bytes) are asked for as one: IFD values lie side by side, a request costs more."""
+
+
+class Segments:
+    """Byte ranges of one file held in memory; a small sorted list, since an IFD needs few."""
+
+    __slots__ = ("_starts", "_views", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._starts: list[int] = []
+        self._views: list[memoryview] = []
+
+    def add(self, start: int, data: Buffer) -> None:
+        view = memoryview(data).cast("B")
+        at = bisect_right(self._starts, start)
+        self._starts.insert(at, start)
+        self._views.insert(at, view)
+
+    def get(self, start: int, end: int) -> memoryview | None:
+        """Return bytes [start, end) when one segment holds them all."""
+        at = bisect_right(self._starts, start) - 1
+        if at < 0:
+            return None
+        skip = start - self._starts[at]
+        view = self._views[at]
+        return view[skip : skip + end - start] if skip + end - start <= len(view) else None
+
+    def ensure(self, ranges: Iterable[Range]) -> Steps[None]:
+        """Ask for those of ``ranges`` that are not held, the near ones together.
+
+        Every range must end within the file: the caller has checked it and knows what to say.
+        """
+        missing = sorted(r for r in ranges if self.get(*r) is None)
+        if not missing:
+            return
+        wanted: list[Range] = [missing[0]]
+        for start, end in missing[1:]:
+            last_start, last_end = wanted[-1]
+            if start <= last_end + COALESCE_GAP:
+                wanted[-1] = (last_start, max(last_end, end))
+            else:
+                wanted.append((start, end))
+        for (start, _), data in zip(wanted, (yield wanted), strict=True):
+            self.add(start, data)

@@ -1,0 +1,140 @@
+"""Where the tiles (or strips) of an image lie in its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tiff_codecs.errors import TiffFormatError
+from virtual_cog._tags import Tag, tag_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from virtual_cog._ifd import Ifd
+    from virtual_cog._image import Image
+
+    type Damaged = Callable[[str, Tag, str], TiffFormatError]
+
+MAX_EXPANSION: Final = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 128, 34925: 32768, 50000: 65536}
+"""No stream of a compression makes more bytes of one than this (a little over each format's own bound)."""
+
+type Table = np.ndarray[tuple[int, int, int], np.dtype[np.uint64]]
+
+
+@dataclass(frozen=True, slots=True)
+class TileTable:
+    """Byte ranges of all tiles of an image, each array of shape (planes, rows, columns)."""
+
+    offsets: Table
+    """Where each tile begins, in bytes from the start of the file."""
+    counts: Table
+    """Length of each tile in bytes; 0: the tile is missing (a sparse file) and reads as nodata or 0."""
+
+
+def tile_tags(ifd: Ifd) -> tuple[Tag, Tag]:
+    """The two tags that hold the tile table of ``ifd``: writers mix the tile and strip pairs up."""
+    offsets = Tag.TileOffsets if Tag.TileOffsets in ifd else Tag.StripOffsets
+    counts = Tag.TileByteCounts if Tag.TileByteCounts in ifd else Tag.StripByteCounts
+    return offsets, counts
+
+
+def tile_bytes(image: Image, rows: int) -> int:
+    """Length in bytes of ``rows`` rows of a decompressed tile."""
+    bits = image.bits_per_sample
+    samples = image.tile_width * image.tile_bands
+    row_bits = samples * bits[0] if len(bits) == 1 else image.tile_width * sum(bits)
+    return -(-row_bits // 8) * rows
+
+
+def tile_table(ifd: Ifd, image: Image, file_size: int) -> TileTable:
+    """Read and check the tile table of ``image``; its two tags must be loaded.
+
+    Raises:
+        TiffFormatError: the table is missing or too short, or a tile does not lie wholly within the
+            file (which is then cut short), or cannot hold the pixels it should.
+    """
+
+    def damaged(problem: str, tag: Tag, found: str) -> TiffFormatError:
+        return TiffFormatError(
+            problem,
+            url=image.url,
+            ifd=image.ifd,
+            tag=tag_name(tag),
+            found=found,
+            way_out="the file is damaged or cut short: fetch it again",
+        )
+
+    offsets_tag, counts_tag = tile_tags(ifd)
+    planes, rows, columns = image.grid
+    tiles = planes * rows * columns
+    if ifd.count(offsets_tag) < tiles:
+        raise damaged("the tile table is too short", offsets_tag, f"{ifd.count(offsets_tag)} of {tiles} tiles")
+    offsets = _column(ifd, offsets_tag, tiles)
+    if offsets is None:
+        raise damaged("the tile table is not of integers", offsets_tag, "another field type")
+    if counts_tag in ifd and ifd.count(counts_tag) < tiles:
+        raise damaged("the tile table is too short", counts_tag, f"{ifd.count(counts_tag)} of {tiles} tiles")
+    counts = _column(ifd, counts_tag, tiles)
+    if counts is None or (tiles == 1 and not counts[0] and offsets[0]):
+        counts = _estimated_counts(offsets, file_size)
+
+    present = counts > 0
+    room = file_size - np.minimum(offsets, file_size)
+    outside = present & ((offsets < 8) | (counts > room))
+    if outside.any():
+        first = int(np.argmax(outside))
+        raise damaged(
+            "a tile lies outside the file",
+            offsets_tag,
+            f"tile {first}: {counts[first]} bytes at {offsets[first]} of a file of {file_size} bytes "
+            f"({int(outside.sum())} such tiles)",
+        )
+    counts = _check_lengths(image, counts.reshape(image.grid), damaged, counts_tag)
+    return TileTable(offsets.reshape(image.grid), counts)
+
+
+def _column(ifd: Ifd, tag: Tag, tiles: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]] | None:
+    values = ifd.values(tag)
+    if values is None or values.dtype.kind not in "ui":
+        return None
+    return values[:tiles].astype(np.uint64, copy=False)
+
+
+def _estimated_counts(
+    offsets: np.ndarray[tuple[int], np.dtype[np.uint64]], file_size: int
+) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Lengths for a file without byte counts (allowed before TIFF 6.0): up to the next tile, or the file's end."""
+    edges = np.append(np.unique(offsets), np.uint64(file_size))
+    ends = edges[np.searchsorted(edges, offsets, side="right").clip(max=len(edges) - 1)]
+    return np.where(offsets == 0, np.uint64(0), np.maximum(ends, offsets) - offsets)
+
+
+def _check_lengths(image: Image, counts: Table, damaged: Damaged, tag: Tag) -> Table:
+    """Refuse tiles too short for their pixels, and cut uncompressed ones to their length.
+
+    Only what is certain is refused here: that no stream of the compression could expand to the tile.
+    It also keeps a few damaged bytes from asking for terabytes of memory.
+    """
+    expansion = MAX_EXPANSION.get(image.compression)
+    if expansion is None or image.subsampling != (1, 1):
+        return counts
+    needed = np.full((1, image.grid[1], 1), tile_bytes(image, image.tile_height), dtype=object)
+    if image.last_strip_rows is not None:
+        needed[0, -1, 0] = tile_bytes(image, image.last_strip_rows)
+    if int(needed.max()) > np.iinfo(np.int64).max:
+        raise damaged("absurd tile size", Tag.ImageWidth, f"{needed.max()} bytes a tile")
+    lengths = needed.astype(np.uint64)
+    least = lengths // np.uint64(expansion) if expansion > 1 else lengths
+    slack = np.uint64(1024 if expansion > 1 else 0)
+    short = (counts > 0) & (counts + slack < least)
+    if short.any():
+        first = int(np.argmax(short))
+        raise damaged(
+            "a tile is too short for its pixels",
+            tag,
+            f"tile {first}: {counts.flat[first]} bytes for {image.tile_height} rows of {image.tile_width} pixels",
+        )
+    return np.minimum(counts, lengths) if expansion == 1 else counts
