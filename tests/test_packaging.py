@@ -1,0 +1,132 @@
+"""What an installation promises: a version, names that never change, and no heavy imports."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import importlib.resources
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SOURCES = sorted(path for folder in ("virtual_cog", "codecs") for path in (ROOT / folder).rglob("*.py"))
+
+# Stores in the world hold these names: a change here breaks them.
+CODECS = {
+    "tiff_codecs.tile": "tiff_codecs.tile:TileCodec",
+    "tiff_codecs.deflate": "tiff_codecs.deflate:DeflateCodec",
+    "tiff_codecs.lzw": "tiff_codecs.lzw:LzwCodec",
+    "tiff_codecs.zstd": "tiff_codecs.zstd:ZstdCodec",
+    "tiff_codecs.lzma": "tiff_codecs.lzma:LzmaCodec",
+    "tiff_codecs.packbits": "tiff_codecs.packbits:PackbitsCodec",
+    "tiff_codecs.fill_order": "tiff_codecs.fill_order:FillOrderCodec",
+}
+
+
+def run_python(code: str) -> str:
+    """Run code in a fresh interpreter that knows only what is installed; return what it printed."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT / "tests")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_installed_version_is_the_projects():
+    assert importlib.metadata.version("virtual-cog") == PROJECT["version"]
+
+
+def test_version_has_an_entry_in_the_changelog():
+    headings = re.findall(r"^## \[?([^\]\s]+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    released = [Version(heading) for heading in headings if heading != "Unreleased"]
+    assert PROJECT["version"] in headings
+    assert released == sorted(released, reverse=True)
+
+
+def test_entry_points_are_the_published_names():
+    points = importlib.metadata.distribution("virtual-cog").entry_points
+    assert {point.name: point.value for point in points.select(group="zarr.codecs")} == CODECS
+    assert {point.name: point.value for point in points.select(group="console_scripts")} == {
+        "virtual-cog": "virtual_cog._cli:main"
+    }
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_codec_names_are_allowed_by_zarr(name):
+    assert re.fullmatch(r"[a-z][a-z0-9-_.]+", name)
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_zarr_finds_codec_in_a_process_that_imported_nothing_of_ours(name):
+    module, _, qualified_name = CODECS[name].partition(":")
+    find = f"from zarr.registry import get_codec_class; codec = get_codec_class({name!r})"
+    assert run_python(f"{find}; print(codec.__module__, codec.__qualname__)") == f"{module} {qualified_name}"
+
+
+def test_no_top_level_codecs_package():
+    assert not (ROOT / "codecs" / "__init__.py").exists()
+    assert run_python("import codecs; codecs.lookup('utf-8'); print(hasattr(codecs, '__path__'))") == "False"
+
+
+@pytest.mark.parametrize("package", ["virtual_cog", "tiff_codecs"])
+def test_packages_are_typed(package):
+    assert importlib.resources.files(package).joinpath("py.typed").is_file()
+
+
+@pytest.mark.parametrize("package", ["virtual_cog", "tiff_codecs"])
+def test_all_public_names_are_there_without_optional_packages(package):
+    optional = {"cupy", "icechunk", "kvikio", "matplotlib", "rasterio", "rioxarray", "tifffile"}
+    code = f"import sys; from {package} import *; print(sorted({optional} & sys.modules.keys()))"
+    assert run_python(code) == "[]"
+
+
+def test_tiff_codecs_stands_without_virtual_cog():
+    assert run_python("import sys, tiff_codecs.tile; print('virtual_cog' in sys.modules)") == "False"
+
+
+def test_every_import_is_a_declared_dependency():
+    """Nothing rests on what another package happens to bring along."""
+    optional = [line for extra in PROJECT["optional-dependencies"].values() for line in extra]
+    requirements = map(Requirement, [*PROJECT["dependencies"], *optional])
+    declared = {requirement.name.lower() for requirement in requirements}
+    distributions = importlib.metadata.packages_distributions()
+    imported = {}
+    for source in SOURCES:
+        for node in ast.walk(ast.parse(source.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            imported |= {name.partition(".")[0]: source.name for name in names}
+    undeclared = {
+        f"{module} (in {where})"
+        for module, where in imported.items()
+        if module not in sys.stdlib_module_names | {"tiff_codecs", "virtual_cog"}
+        and not declared & {name.lower().replace("_", "-") for name in distributions.get(module, [module])}
+    }
+    assert not undeclared
+
+
+def test_readme_example_runs(tmp_path, monkeypatch):
+    (example,) = re.findall(r"(?ms)^```python\n(.*?)^```$", (ROOT / "README.md").read_text())
+    pixels = np.arange(3 * 300 * 400, dtype=np.uint16).reshape(3, 300, 400)
+    place = {"crs": "EPSG:32632", "transform": rasterio.Affine(10, 0, 500_000, 0, -10, 5_000_000)}
+    profile = {"driver": "COG", "count": 3, "height": 300, "width": 400, "dtype": pixels.dtype, **place}
+    with rasterio.open(tmp_path / "scene.tif", "w", **profile) as scene:
+        scene.write(pixels)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(example, "README.md", "exec"), names)  # noqa: S102 - our own text
+    np.testing.assert_array_equal(names["pixels"], pixels)
+    np.testing.assert_array_equal(names["corner"], pixels[:, :256, :256])
+    np.testing.assert_array_equal(names["band"][...], pixels)
+    assert dict(names["dataset"].sizes) == {"band": 3, "y": 300, "x": 400}
+    assert (tmp_path / "scene.json").is_file()

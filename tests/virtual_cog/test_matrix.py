@@ -1,0 +1,60 @@
+"""A sample of the matrix: every compression, predictor, type, layout and byte order, written by GDAL and tifffile."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+
+import numpy as np
+import pytest
+import zarr
+
+import virtual_cog
+
+COVERED = re.compile(r"-(none|deflate|lzw|zstd|lzma|packbits)-p")
+PARTS = 8
+EVERY = 37
+"""One case in so many: prime to the lengths of the matrix's axes, so that the sample takes all their values."""
+
+
+@pytest.fixture(scope="module")
+def gen(shared):
+    """The generator of the matrix, which is a script beside the repository."""
+    spec = importlib.util.spec_from_file_location("matrix_gen", shared / "matrix" / "gen.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def sample(gen, part):
+    cases = [c for c in gen.matrix("full") if COVERED.search(c["id"])]
+    return cases[part * EVERY // PARTS :: EVERY][part::PARTS]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.filterwarnings("ignore")  # the writers' own
+def test_sample(gen, tmp_path, part):
+    for folder in ("files", "ref"):
+        (tmp_path / folder).mkdir()
+    read = 0
+    for case in sample(gen, part):
+        made, _refused = gen.make_matrix(case, str(tmp_path))
+        if made is None:
+            continue
+        truth = np.load(made["ref"])
+        store = zarr.open_group(virtual_cog.open_store(made["path"]), mode="r")
+        for pixels in (virtual_cog.read(made["path"]), store["band_data"][...]):
+            assert pixels.dtype == truth.dtype, made["id"]
+            np.testing.assert_array_equal(pixels, truth, err_msg=made["id"])
+        read += 1
+    assert read > 30
+
+
+def test_the_sample_takes_every_value_of_every_axis(gen):
+    cases = [c for part in range(PARTS) for c in sample(gen, part)]
+    everything = [c for c in gen.matrix("full") if COVERED.search(c["id"])]
+    for axis in ("writer", "comp", "pred", "dtype", "bands", "interleave", "layout", "endian", "big"):
+        assert {c[axis] for c in cases} == {c[axis] for c in everything}, axis

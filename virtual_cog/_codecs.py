@@ -1,0 +1,114 @@
+"""From an image to the Zarr codecs that decode its tiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tiff_codecs.compression import COMPRESSION_NAMES, COMPRESSIONS, Compression
+from tiff_codecs.errors import TiffUnsupportedError
+from tiff_codecs.tile import TileCodec
+from virtual_cog._tags import Tag, tag_name
+
+if TYPE_CHECKING:
+    from tiff_codecs.layout import TileLayout
+    from virtual_cog._image import Image
+
+type Chain = list[dict[str, Any]]
+"""Codecs as ``zarr.json`` has them: the array to bytes codec first, what is decoded first last."""
+
+ZARR_COMPRESSORS: dict[str, dict[str, Any]] = {
+    "deflate": {"name": "numcodecs.zlib", "configuration": {"level": 1}},
+    "zstd": {"name": "zstd", "configuration": {"level": 0, "checksum": False}},
+}
+"""Compressions that Zarr reads by itself. The levels say nothing of the file: they are fixed, since
+scenes whose codecs differ could not be concatenated."""
+
+YCBCR = 6
+
+
+def compression_of(image: Image) -> Compression:
+    """Return the decoder of ``image``'s compression.
+
+    Raises:
+        TiffUnsupportedError: there is none.
+    """
+    compression = COMPRESSIONS.get(image.compression)
+    if compression is None:
+        raise TiffUnsupportedError(
+            "no decoder for this compression",
+            url=image.url,
+            ifd=image.ifd,
+            tag=tag_name(Tag.Compression),
+            found=f"{image.compression} ({COMPRESSION_NAMES.get(image.compression, 'unknown')})",
+            supported=", ".join(sorted({c.name for c in COMPRESSIONS.values()})),
+            way_out="rewrite the file with DEFLATE or ZSTD, e.g. `gdal_translate -of COG -co COMPRESS=ZSTD`",
+        )
+    return compression
+
+
+def check_readable(image: Image) -> TileLayout:
+    """Return the layout of ``image``'s tiles, or say why its pixels are not read.
+
+    Raises:
+        TiffUnsupportedError: names the tag, and what to do.
+    """
+    compression_of(image)
+    if image.photometric == YCBCR and image.subsampling != (1, 1):
+        raise TiffUnsupportedError(
+            "subsampled YCbCr without JPEG",
+            url=image.url,
+            ifd=image.ifd,
+            tag=tag_name(Tag.YCbCrSubSampling),
+            found=str(image.subsampling),
+            supported="(1, 1)",
+            way_out="rewrite the file as RGB, e.g. `gdal_translate -co PHOTOMETRIC=RGB`",
+        )
+    if image.depth > 1:
+        raise TiffUnsupportedError(
+            "tiles of more than one slice (a volume)",
+            url=image.url,
+            ifd=image.ifd,
+            tag=tag_name(Tag.ImageDepth),
+            found=f"depth {image.depth}",
+            supported="depth 1",
+            way_out="write the slices as pages of their own",
+        )
+    return image.layout
+
+
+def codec_chain(image: Image) -> Chain:
+    """The codecs of ``image``'s chunks.
+
+    Where Zarr's own codecs express the tile they are used, so that any Zarr reader opens it. For
+    the rest the tile codec does all that is TIFF's own, behind a decompressor. Tiles with bands
+    side by side (pixel interleaved) take the tile codec too: Zarr could say it with ``transpose``,
+    but a transposed array cannot be stacked along a new axis (the order names each axis).
+
+    Raises:
+        TiffUnsupportedError: the pixels are not read; says why and what to do.
+    """
+    layout = check_readable(image)
+    compression = compression_of(image)
+    plain = (
+        image.tile_bands == 1
+        and image.last_strip_rows is None
+        and image.fill_order == 1
+        and layout.predictor == 1
+        and _is_plain(layout)
+    )
+    if plain and (compression.codec is None or compression.name in ZARR_COMPRESSORS):
+        serializer: dict[str, Any] = {"name": "bytes"}
+        if layout.dtype.itemsize > 1:
+            serializer["configuration"] = {"endian": layout.byte_order}
+        return [serializer] if compression.codec is None else [serializer, ZARR_COMPRESSORS[compression.name]]
+    chain: Chain = [TileCodec(layout.canonical()).to_dict()]
+    if compression.codec is not None:
+        chain.append({"name": f"tiff_codecs.{compression.name}"})
+    if image.fill_order != 1:
+        chain.append({"name": "tiff_codecs.fill_order"})
+    return chain
+
+
+def _is_plain(layout: TileLayout) -> bool:
+    """Whether the stored samples are whole words of the dtype they are read as."""
+    return layout.bits_per_sample == 8 * layout.dtype.itemsize and layout.sample_format != "complex_int"
