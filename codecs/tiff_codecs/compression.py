@@ -1,0 +1,110 @@
+"""The compressions of TIFF (tag 259), by number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from . import deflate, lzma, lzw, packbits, zstd
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer, Callable, Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .bytes_codec import TiffBytesCodec
+
+__all__ = ["COMPRESSIONS", "COMPRESSION_NAMES", "Compression"]
+
+
+@dataclass(frozen=True)
+class Compression:
+    """A compression that is read.
+
+    Attributes:
+        number: Value of the tag Compression.
+        name: Lower case, without spaces.
+        codec: The Zarr codec, or None where the bytes are stored as they are.
+        decode: `(data, size)` to at most `size` decompressed bytes, or None likewise.
+        gpu: Whether a GPU decodes it without the CPU.
+    """
+
+    number: int
+    name: str
+    codec: type[TiffBytesCodec] | None
+    decode: Callable[[Buffer, int], NDArray[np.uint8]] | None
+    gpu: bool = False
+
+
+COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
+    {
+        compression.number: compression
+        for compression in (
+            Compression(1, "none", None, None),
+            Compression(5, "lzw", lzw.LzwCodec, lzw.decode),
+            Compression(8, "deflate", deflate.DeflateCodec, deflate.decode),
+            Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode),
+            Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode),
+            Compression(34925, "lzma", lzma.LzmaCodec, lzma.decode),
+            Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode),
+        )
+    }
+)
+"""The compressions that are read, by the value of the tag."""
+
+COMPRESSION_NAMES: Mapping[int, str] = MappingProxyType(
+    {
+        1: "none",
+        2: "CCITT modified Huffman RLE",
+        3: "CCITT Group 3 fax",
+        4: "CCITT Group 4 fax",
+        5: "LZW",
+        6: "old-style JPEG",
+        7: "JPEG",
+        8: "DEFLATE",
+        9: "JBIG on black and white",
+        10: "JBIG on color",
+        32766: "NeXT 2-bit RLE",
+        32771: "CCITT RLE with word alignment",
+        32773: "PackBits",
+        32809: "ThunderScan 4-bit RLE",
+        32895: "IT8 CT with padding",
+        32896: "IT8 linework RLE",
+        32897: "IT8 monochrome picture",
+        32898: "IT8 binary line art",
+        32908: "Pixar companded 10-bit LZW",
+        32909: "Pixar companded 11-bit DEFLATE",
+        32946: "DEFLATE (PKZIP)",
+        32947: "Kodak DCS",
+        33003: "JPEG 2000 (Aperio, YCbCr)",
+        33004: "JPEG 2000 (lossy)",
+        33005: "JPEG 2000 (Aperio, RGB)",
+        33007: "JPEG (alternative number)",
+        34661: "ISO JBIG",
+        34676: "SGI LogL",
+        34677: "SGI LogLuv, 24 bits",
+        34712: "JPEG 2000",
+        34713: "Nikon NEF",
+        34715: "JBIG2",
+        34718: "Microsoft binary MDI",
+        34719: "Microsoft progressive MDI",
+        34720: "Microsoft vector MDI",
+        34887: "LERC",
+        34892: "lossy JPEG (DNG)",
+        34925: "LZMA",
+        34926: "Zstandard (number no longer in use)",
+        34927: "WebP (number no longer in use)",
+        34933: "PNG",
+        34934: "JPEG XR",
+        48124: "JETRAW",
+        50000: "Zstandard",
+        50001: "WebP",
+        50002: "JPEG XL",
+        52546: "JPEG XL (DNG)",
+        65000: "Kodak DCR",
+        65535: "Pentax PEF",
+    }
+)
+"""The names of all compressions that are known to occur, for messages."""
