@@ -1,0 +1,233 @@
+"""From a scene's metadata tags to the attributes of its Zarr group and array."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from virtual_cog._crs import crs_from_geokeys
+from virtual_cog._family import size_of
+from virtual_cog._gdal_metadata import BandMetadata, GdalMetadata, parse_gdal_metadata
+from virtual_cog._geokeys import parse_geokeys
+from virtual_cog._nodata import parse_nodata
+from virtual_cog._scene import metadata_text
+from virtual_cog._spatial import coordinate_attributes, geozarr_attributes, spatial_ref_attributes
+from virtual_cog._tags import Tag
+from virtual_cog._transform import GeoTransform, GroundControlPoint, gcps, transform_from_tags
+
+if TYPE_CHECKING:
+    import numpy as np
+    from pyproj import CRS
+
+    from virtual_cog._scene import Scene
+
+GRID_MAPPING: Final = "spatial_ref"
+
+PLACE_TAGS: Final = (Tag.ModelPixelScale, Tag.ModelTiepoint, Tag.ModelTransformation)
+
+RASTER_TYPE_KEY: Final = 1025
+PIXEL_IS_POINT: Final = 2
+
+TEXT_TAGS: Final = {
+    Tag.DocumentName: "TIFFTAG_DOCUMENTNAME",
+    Tag.ImageDescription: "TIFFTAG_IMAGEDESCRIPTION",
+    Tag.Software: "TIFFTAG_SOFTWARE",
+    Tag.DateTime: "TIFFTAG_DATETIME",
+    Tag.Artist: "TIFFTAG_ARTIST",
+    Tag.HostComputer: "TIFFTAG_HOSTCOMPUTER",
+    Tag.Copyright: "TIFFTAG_COPYRIGHT",
+}
+"""GDAL's names for the text tags of TIFF 6.0."""
+
+CF_NAMES: Final = frozenset(
+    (
+        "_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "units", "calendar", "dtype",
+        "coordinates", "grid_mapping", "valid_min", "valid_max", "valid_range", "flag_values", "flag_masks",
+        "_ARRAY_DIMENSIONS", "long_name",
+    )
+)  # fmt: skip
+"""Attributes that xarray acts upon: an item of the file that happens to have the name must not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Georeference:
+    """Where a scene lies; each part None (or empty) where the file does not say."""
+
+    crs: CRS | None
+    transform: GeoTransform | None
+    gcps: tuple[GroundControlPoint, ...]
+    pixel_is_point: bool | None
+    """Whether coordinates in the file name pixel centres (GTRasterTypeGeoKey); the transform is of corners anyhow."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything to say in a grid mapping."""
+        return self.crs is not None or self.transform is not None
+
+    def axis_attributes(self, axis: str) -> dict[str, Any]:
+        """CF attributes of the coordinate ``axis``, "x" or "y"."""
+        return coordinate_attributes(self.crs, axis)  # type: ignore[arg-type]
+
+    def spatial_ref_attributes(self) -> dict[str, Any]:
+        """CF grid mapping attributes, with GDAL's GeoTransform."""
+        return spatial_ref_attributes(self.crs, self.transform)
+
+
+def georeference(scene: Scene) -> Georeference:
+    """Read the GeoTIFF tags of a scene; an overview's grid is its main image's, scaled. Never raises on odd tags."""
+    keys: dict[int, Any] = {}
+    directory = scene.numbers(Tag.GeoKeyDirectory)
+    if directory is not None:
+        keys = parse_geokeys(directory, scene.numbers(Tag.GeoDoubleParams), scene.text(Tag.GeoAsciiParams))
+    raster_type = keys.get(RASTER_TYPE_KEY)
+    point = raster_type == PIXEL_IS_POINT
+    tiepoints = scene.numbers(Tag.ModelTiepoint)
+    transform = transform_from_tags(
+        scene.numbers(Tag.ModelPixelScale),
+        tiepoints,
+        scene.numbers(Tag.ModelTransformation),
+        pixel_is_point=point,
+    )
+    points = gcps(tiepoints, pixel_is_point=point) if transform is None else ()
+    if scene.main is not scene.ifd and not any(tag in scene.ifd for tag in PLACE_TAGS):
+        width, height = size_of(scene.main)
+        across, down = width / scene.image.width, height / scene.image.height
+        if not across or not down:  # the main image is damaged: there is no telling
+            transform, points = None, ()
+        points = tuple(replace(p, column=p.column / across, row=p.row / down) for p in points)
+        transform = None if transform is None else transform.scaled(across, down)
+    return Georeference(
+        crs=crs_from_geokeys(keys) if keys else None,
+        transform=transform,
+        gcps=points,
+        pixel_is_point=None if raster_type is None else point,
+    )
+
+
+def group_attributes(scene: Scene, geo: Georeference) -> dict[str, Any]:
+    """Attributes of the image's group: the Zarr conventions for geospatial data, and ground control points."""
+    image = scene.image
+    attributes: dict[str, Any] = {}
+    if geo.is_known:
+        attributes |= geozarr_attributes(geo.crs, geo.transform, (image.height, image.width))
+    if geo.gcps:
+        attributes["gcps"] = [[p.column, p.row, p.x, p.y, p.z] for p in geo.gcps]
+    return attributes
+
+
+def band_attributes(scene: Scene, geo: Georeference) -> tuple[dict[str, Any], Any]:
+    """Attributes and fill value of ``band_data``: nodata, scale, names and units, and what else the file says.
+
+    Returns:
+        The attributes, as ``zarr.json`` and xarray have them, and the fill value of missing tiles.
+    """
+    dtype = scene.image.dtype
+    attributes: dict[str, Any] = {}
+    for tag, name in TEXT_TAGS.items():
+        if tag in scene.ifd and (text := scene.text(tag)):
+            attributes[name] = text
+    if geo.pixel_is_point is not None:
+        attributes["AREA_OR_POINT"] = "Point" if geo.pixel_is_point else "Area"
+    metadata = gdal_metadata(scene)
+    for name, value in metadata.items.items():
+        attributes[f"GDAL_{name}" if name in CF_NAMES else name] = value
+    attributes |= _band_descriptions(metadata, scene.image.bands)
+    if geo.is_known:
+        attributes["grid_mapping"] = GRID_MAPPING
+    text = scene.text(Tag.GDALNodata) or ""
+    nodata = parse_nodata(text, dtype)
+    if nodata is None:
+        if text.strip("\0 "):
+            attributes["GDAL_NODATA"] = text
+        return attributes, None
+    attributes["_FillValue"] = encode_fill_value(nodata)
+    return attributes, nodata
+
+
+def mask_attributes(scene: Scene, geo: Georeference) -> dict[str, Any]:
+    """Attributes of the variable ``mask``: what its numbers mean, and where it lies.
+
+    Args:
+        scene: the mask.
+        geo: of the image that it masks.
+    """
+    attributes: dict[str, Any] = {"long_name": "transparency mask"}
+    if scene.image.bits_per_sample == (1,):
+        attributes |= {"flag_values": [0, 1], "flag_meanings": "masked valid"}
+    if geo.is_known:
+        attributes["grid_mapping"] = GRID_MAPPING
+    return attributes
+
+
+def own_gdal_metadata(scene: Scene) -> GdalMetadata:
+    """What GDAL_METADATA says in the scene's own IFD."""
+    return parse_gdal_metadata(metadata_text(scene.ifd, Tag.GDALMetadata) or "")
+
+
+def gdal_metadata(scene: Scene) -> GdalMetadata:
+    """What GDAL_METADATA says of a scene: an overview's adds to its main image's.
+
+    GDAL writes no more into an overview's than how it was resampled: scale, offset and names are the main image's.
+    """
+    own = own_gdal_metadata(scene)
+    if scene.main is scene.ifd or scene.image.is_mask:
+        return own
+    main = parse_gdal_metadata(metadata_text(scene.main, Tag.GDALMetadata) or "")
+    return GdalMetadata(
+        items={**main.items, **own.items},
+        domains={**main.domains, **own.domains},
+        bands={index: _merged(main.band(index), own.band(index)) for index in {*main.bands, *own.bands}},
+    )
+
+
+def _merged(main: BandMetadata, own: BandMetadata) -> BandMetadata:
+    return BandMetadata(
+        items={**main.items, **own.items},
+        domains={**main.domains, **own.domains},
+        scale=main.scale if own.scale is None else own.scale,
+        offset=main.offset if own.offset is None else own.offset,
+        description=main.description if own.description is None else own.description,
+        unit=main.unit if own.unit is None else own.unit,
+        colorinterp=main.colorinterp if own.colorinterp is None else own.colorinterp,
+    )
+
+
+def _band_descriptions(metadata: GdalMetadata, bands: int) -> dict[str, Any]:
+    """What bands say of themselves: one value where all agree, a list where they differ.
+
+    Only what all bands share becomes CF's ``scale_factor`` and ``add_offset``, which readers apply to
+    the whole array.
+    """
+    each = [metadata.band(index) for index in range(bands)]
+    found: dict[str, Any] = {}
+    for one, many, values, neutral in (
+        ("scale_factor", "scales", [1.0 if b.scale is None else b.scale for b in each], 1.0),
+        ("add_offset", "offsets", [0.0 if b.offset is None else b.offset for b in each], 0.0),
+        ("long_name", "long_names", [b.description or "" for b in each], ""),
+        ("units", "band_units", [b.unit or "" for b in each], ""),
+    ):
+        if all(value == neutral for value in values):
+            continue
+        if len(set(values)) == 1:
+            found[one] = values[0]
+        else:
+            found["long_name" if one == "long_name" else many] = values
+    return found
+
+
+def encode_fill_value(value: np.generic) -> Any:  # noqa: ANN401 - JSON
+    """Write a nodata value as xarray reads the attribute ``_FillValue`` of a Zarr version 3 array.
+
+    Integers stand as they are, floats as the base64 text of a little-endian double (so that NaN and
+    infinities survive JSON), complex numbers as two of these.
+    """
+
+    def double(number: float) -> str:
+        return base64.standard_b64encode(struct.pack("<d", number)).decode()
+
+    if value.dtype.kind == "c":
+        number = complex(value)  # type: ignore[arg-type]
+        return [double(number.real), double(number.imag)]
+    return double(float(value)) if value.dtype.kind == "f" else int(value)  # type: ignore[arg-type]
