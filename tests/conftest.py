@@ -20,6 +20,10 @@ import hypothesis
 import numpy as np
 import pytest
 
+# What a terminal says of itself changes what the commands print; test workers inherit it.
+for name in ("COLUMNS", "LINES", "FORCE_COLOR"):
+    os.environ.pop(name, None)
+
 ON_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 SHARED = Path(os.environ.get("VIRTUAL_COG_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 

@@ -22,11 +22,14 @@ from tiff_codecs.errors import (
 )
 
 if TYPE_CHECKING:
+    from virtual_cog._file_info import FileInfo
+    from virtual_cog._info import describe
     from virtual_cog._parser import COGParser, open_store
     from virtual_cog._read import read
 
 __all__ = [
     "COGParser",
+    "FileInfo",
     "TiffAccessError",
     "TiffDataError",
     "TiffError",
@@ -36,12 +39,15 @@ __all__ = [
     "TiffSelectionError",
     "TiffUnsupportedError",
     "TiffWarning",
+    "describe",
     "open_store",
     "read",
 ]
 
 _HOMES = {
     "COGParser": "virtual_cog._parser",
+    "FileInfo": "virtual_cog._file_info",
+    "describe": "virtual_cog._info",
     "open_store": "virtual_cog._parser",
     "read": "virtual_cog._read",
 }

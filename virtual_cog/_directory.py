@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import operator
+from bisect import bisect_right
 from typing import TYPE_CHECKING, SupportsIndex
 
 from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionError
+from virtual_cog._family import is_derived
 from virtual_cog._header import Header, parse_header
-from virtual_cog._ifd import Ifd, read_ifd, sub_ifd_offsets
+from virtual_cog._ifd import TABLE_READ, Ifd, read_ifd, sub_ifd_offsets
 from virtual_cog._segments import Segments, Steps
+from virtual_cog._tags import Tag
 
 if TYPE_CHECKING:
     from collections.abc import Buffer
@@ -38,6 +41,10 @@ class Directory:
             self.header: Header = parse_header(memoryview(head).cast("B"), size)
         except TiffFormatError as error:
             raise error.with_context(url=url) from None
+        self.full: list[int] = []
+        """Indices of the full images of the main chain (those that are no overview or mask), as far as it is walked."""
+        self.chain_length = 0
+        """IFDs of the main chain, as far as it is walked."""
         self._ifds: list[Ifd] = []
         self._offsets: set[int] = set()
         self._next = self.header.first_ifd
@@ -73,6 +80,17 @@ class Directory:
             )
         return self._ifds[index]
 
+    def full_after(self, index: int) -> Steps[int | None]:
+        """Walk the main chain to the next full image behind IFD ``index``; None: there is none.
+
+        Raises:
+            TiffFormatError: the chain is damaged before it.
+        """
+        while self._next and not (self.full and self.full[-1] > index):
+            yield from self._step()
+        at = bisect_right(self.full, index)
+        return self.full[at] if at < len(self.full) else None
+
     def all(self) -> Steps[tuple[Ifd, ...]]:
         """Walk the whole chain and every SubIFD.
 
@@ -94,25 +112,38 @@ class Directory:
             raise error.with_context(url=self.url) from None
         self._next = follows
         self._ifds.append(ifd)
+        self.chain_length += 1
+        if not is_derived(ifd):
+            self.full.append(index)
 
     def _walk_sub_ifds(self) -> Steps[None]:
         """Read the SubIFDs of every IFD met, and theirs; needs the main chain to be complete."""
         if self._whole:
             return
         self._whole = True
-        for ifd in self._ifds:  # grows while it is walked: a SubIFD may have its own
-            try:
-                offsets = yield from sub_ifd_offsets(ifd, self.segments)
-            except TiffFormatError as error:
-                raise error.with_context(url=self.url) from None
-            for offset in offsets:
+        parents = self._ifds[:]
+        while parents:  # a SubIFD may have its own; all of one generation are read at once
+            first = len(self._ifds)
+            yield from self._read_sub_ifds(parents)
+            parents = self._ifds[first:]
+
+    def _read_sub_ifds(self, parents: list[Ifd]) -> Steps[None]:
+        segments = self.segments
+        yield from segments.ensure([r for ifd in parents for r in ifd.load([Tag.SubIFDs])])
+        try:
+            found: list[tuple[Ifd, int]] = []
+            for ifd in parents:
+                offsets = yield from sub_ifd_offsets(ifd, segments)
+                found += [(ifd, offset) for offset in offsets]
+            ahead = [o for _, o in found if 8 <= o <= self.size - 8 and segments.get(o, o + 8) is None]
+            yield from segments.ensure([(o, min(o + TABLE_READ, self.size)) for o in ahead])
+            for ifd, offset in found:
                 index = len(self._ifds)
                 self._visit(offset, index)
-                try:
-                    sub, _ = yield from read_ifd(self.header, self.segments, offset, index=index, parent=ifd.index)
-                except TiffFormatError as error:
-                    raise error.with_context(url=self.url) from None
+                sub, _ = yield from read_ifd(self.header, segments, offset, index=index, parent=ifd.index)
                 self._ifds.append(sub)
+        except TiffFormatError as error:
+            raise error.with_context(url=self.url) from None
 
     def _visit(self, offset: int, index: int) -> None:
         if offset in self._offsets or index >= MAX_IFDS:

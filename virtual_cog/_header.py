@@ -89,4 +89,5 @@ def _parse_ghost(head: memoryview, start: int) -> dict[str, str]:
     if not digits.isdigit():
         return {}
     text = bytes(head[line_end : line_end + int(digits)]).decode("latin-1")
-    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+    pairs = (line.split("=", 1) for line in text.splitlines() if "=" in line)
+    return {key.strip(): value.strip() for key, value in pairs}

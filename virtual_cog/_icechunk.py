@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import warnings
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from tiff_codecs.errors import TiffAccessError, TiffOptionError
+from tiff_codecs.errors import TiffAccessError, TiffOptionError, TiffWarning
 from virtual_cog._icechunk_containers import Container, container_prefix, containers_for, location
 from virtual_cog._registry import normalize_url, registry_for, resolve
 
@@ -78,7 +79,10 @@ def open_reference(
     source = resolve(full, registry)
     check_manifest_url(source.url)
     container_prefix(source.url)  # refuse a name that cannot be written before the file is read
-    found = open_virtual_dataset(full, registry=registry or registry_for(full), parser=COGParser(ifd=ifd))
+    with warnings.catch_warnings():
+        # the locations written here are encoded, so that Icechunk finds the file whatever its name
+        warnings.filterwarnings("ignore", message="the name .* has a %", category=TiffWarning)
+        found = open_virtual_dataset(full, registry=registry or registry_for(full), parser=COGParser(ifd=ifd))
     return Reference(group, source.url, found)
 
 

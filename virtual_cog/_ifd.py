@@ -152,9 +152,23 @@ class Ifd:
         return native
 
     def integer(self, tag: int, default: int) -> int:
-        """The first value of ``tag`` as an integer, ``default`` when it is absent or empty."""
+        """The first value of ``tag`` as :meth:`integers` has it; ``default`` when it is absent or empty."""
+        values = self.integers(tag, 1)
+        return values[0] if values else default
+
+    def integers(self, tag: int, most: int) -> tuple[int, ...]:
+        """The first values of ``tag`` as integers, at most ``most``; none when it is absent.
+
+        Raises:
+            TiffFormatError: the value would lie outside the file, or is no number (a quotient by 0, or NaN).
+        """
         values = self.values(tag)
-        return default if values is None or not len(values) else int(values[0])
+        if values is None:
+            return ()
+        values = values[:most]
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise TiffFormatError("a tag's value is no number", ifd=self.index, tag=tag_name(tag), found=str(values[0]))
+        return tuple(int(v) for v in values)
 
     def text(self, tag: int) -> str | None:
         """The value of ``tag`` up to its first NUL, UTF-8 or else Latin-1; None when it is absent."""

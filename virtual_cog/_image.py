@@ -226,8 +226,7 @@ def image_from_ifd(ifd: Ifd, url: str) -> Image:
 
 
 def _numbers(ifd: Ifd, tag: Tag) -> tuple[int, ...]:
-    values = ifd.values(tag)
-    return () if values is None else tuple(int(v) for v in values[:MAX_BANDS])
+    return ifd.integers(tag, MAX_BANDS)
 
 
 def _distinct(values: tuple[int, ...], bands: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""From a scene to VirtualiZarr's manifests: byte ranges, codecs and coordinates as Zarr arrays."""
+"""From scenes to VirtualiZarr's manifests: byte ranges, codecs and coordinates as Zarr arrays."""
 
 from __future__ import annotations
 
@@ -9,13 +9,24 @@ import numpy as np
 from virtualizarr.manifests import ChunkManifest, ManifestArray, ManifestGroup
 from virtualizarr.manifests.utils import create_v3_array_metadata
 
-from virtual_cog._attributes import Georeference, band_attributes, georeference, group_attributes
+from virtual_cog._attributes import (
+    Georeference,
+    band_attributes,
+    georeference,
+    group_attributes,
+    mask_attributes,
+)
 from virtual_cog._codecs import codec_chain
+from virtual_cog._multiscales import pyramid_attributes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from virtual_cog._pyramid import Level
     from virtual_cog._scene import Scene
 
 DATA = "band_data"
+MASK = "mask"
 DIMENSIONS = ("band", "y", "x")
 
 CHUNK_KEYS: dict[str, Any] = {"name": "default", "configuration": {"separator": "."}}
@@ -25,30 +36,64 @@ MISSING = ""
 """The path that VirtualiZarr takes for a missing chunk."""
 
 
-def scene_group(scene: Scene) -> ManifestGroup:
-    """Build the group of one image: ``band_data`` and its coordinates.
+def scene_group(scene: Scene, mask: Scene | None = None, geo: Georeference | None = None) -> ManifestGroup:
+    """Build the group of one image: ``band_data``, its coordinates, and ``mask`` where there is one.
+
+    Args:
+        scene: the image.
+        mask: its transparency mask.
+        geo: the image's georeference, where it has been read already.
 
     Raises:
         TiffUnsupportedError: the pixels are stored in a way that is not read.
     """
     image = scene.image
-    geo = georeference(scene)
-    arrays = {DATA: data_array(scene, geo), "band": _inline(np.arange(1, image.bands + 1), ("band",), {})}
+    geo = geo or georeference(scene)
+    arrays = {DATA: data_array(scene, geo)}
+    if mask is not None:
+        arrays[MASK] = mask_array(mask, image.bands, geo)
+    coordinates = {"band": _inline(np.arange(1, image.bands + 1), ("band",), {})}
     if geo.transform is not None and not geo.transform.is_rotated:
-        arrays["y"] = _inline(geo.transform.y_coordinates(image.height), ("y",), geo.axis_attributes("y"))
-        arrays["x"] = _inline(geo.transform.x_coordinates(image.width), ("x",), geo.axis_attributes("x"))
+        y, x = geo.transform.y_coordinates(image.height), geo.transform.x_coordinates(image.width)
+        coordinates["y"] = _inline(y, ("y",), geo.axis_attributes("y"))
+        coordinates["x"] = _inline(x, ("x",), geo.axis_attributes("x"))
     if geo.is_known:
-        arrays["spatial_ref"] = _inline(np.asarray(0), (), geo.spatial_ref_attributes())
-    names = " ".join(name for name in arrays if name != DATA)
-    return ManifestGroup(arrays=arrays, attributes={"coordinates": names, **group_attributes(scene, geo)})
+        coordinates["spatial_ref"] = _inline(np.asarray(0), (), geo.spatial_ref_attributes())
+    attributes = {"coordinates": " ".join(coordinates), **group_attributes(scene, geo)}
+    return ManifestGroup(arrays={**arrays, **coordinates}, attributes=attributes)
+
+
+def pyramid_group(levels: Sequence[Level]) -> ManifestGroup:
+    """Build the groups of an image and its overviews, ``0``, ``1``, ..., side by side below a root without arrays.
+
+    Raises:
+        TiffUnsupportedError: the pixels are stored in a way that is not read.
+    """
+    places = [georeference(level.scene) for level in levels]
+    groups = {
+        str(level.number): scene_group(level.scene, level.mask, geo) for level, geo in zip(levels, places, strict=True)
+    }
+    return ManifestGroup(groups=groups, attributes=pyramid_attributes(levels, places))
 
 
 def data_array(scene: Scene, geo: Georeference) -> ManifestArray:
     """Build the array of an image's pixels: shape (bands, height, width), a chunk for each tile."""
-    image, tiles = scene.image, scene.tiles
     attributes, fill_value = band_attributes(scene, geo)
+    return _tile_array(scene, scene.image.bands, attributes, fill_value)
+
+
+def mask_array(mask: Scene, bands: int, geo: Georeference) -> ManifestArray:
+    """Build the array of a mask: shape (bands, height, width) of its image, as stored: 1 is valid.
+
+    A mask for all bands has each of its tiles referred to by each band.
+    """
+    return _tile_array(mask, bands, mask_attributes(mask, geo), None)
+
+
+def _tile_array(scene: Scene, bands: int, attributes: dict[str, Any], fill_value: Any) -> ManifestArray:  # noqa: ANN401
+    image, tiles = scene.image, scene.tiles
     metadata = create_v3_array_metadata(
-        shape=(image.bands, image.height, image.width),
+        shape=(bands, image.height, image.width),
         data_type=image.dtype,
         chunk_shape=(image.tile_bands, image.tile_height, image.tile_width),
         chunk_key_encoding=CHUNK_KEYS,  # type: ignore[arg-type]
@@ -57,11 +102,18 @@ def data_array(scene: Scene, geo: Georeference) -> ManifestArray:
         attributes=attributes,
         dimension_names=DIMENSIONS,
     )
+    planes, rows, columns = image.grid
+    grid = (planes if bands == image.bands else bands, rows, columns)
     url = np.array(image.url, np.dtypes.StringDType())
     missing = tiles.counts == 0
-    paths = np.where(missing, np.array(MISSING, url.dtype), url) if missing.any() else np.broadcast_to(url, image.grid)
+    paths = np.where(missing, np.array(MISSING, url.dtype), url) if missing.any() else url
     offsets = np.where(missing, np.uint64(0), tiles.offsets) if missing.any() else tiles.offsets
-    manifest = ChunkManifest.from_arrays(paths=paths, offsets=offsets, lengths=tiles.counts, validate_paths=False)
+    manifest = ChunkManifest.from_arrays(
+        paths=np.broadcast_to(paths, grid),  # type: ignore[arg-type]
+        offsets=np.broadcast_to(offsets, grid),
+        lengths=np.broadcast_to(tiles.counts, grid),
+        validate_paths=False,
+    )
     return ManifestArray(metadata, manifest)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from virtualizarr.manifests import ManifestStore
 
-from tiff_codecs.errors import TiffOptionError
-from virtual_cog._manifest import scene_group
+from tiff_codecs.errors import TiffOptionError, TiffWarning
+from virtual_cog._manifest import pyramid_group, scene_group
+from virtual_cog._pyramid import load_pyramid
 from virtual_cog._registry import normalize_url, registry_for, resolve
 from virtual_cog._scene import load_scene
 from virtual_cog._source import PREFETCH
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
     from virtual_cog._source import Source
 
 
+type Layout = Literal["image", "pyramid"]
+"""What a store holds: see :class:`COGParser`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class COGParser:
     """A VirtualiZarr parser for (Geo)TIFF and COG: ``open_virtual_dataset(url, registry, COGParser())``.
@@ -32,22 +39,47 @@ class COGParser:
     strip is one chunk: all bands in it when pixels are interleaved, one band when planar.
     Missing tiles are missing chunks, and nodata is the fill value.
 
+    With ``layout="pyramid"``, for ``open_virtual_datatree``, the image goes to the group ``0`` and its
+    overviews to ``1``, ``2``, ... from fine to coarse, each with coordinates of its own. The root holds no
+    array, but the Zarr conventions ``multiscales``, ``proj`` and ``spatial``. Overviews are the IFDs marked as
+    such (TIFF 6.0, NewSubfileType bit 0) that follow the image up to the next full one, and its SubIFDs, as far
+    as they have its bands and its shape; other pages of the file are none, and overviews that GDAL has added
+    behind the last of many pages are the first one's. A transparency mask (bit 2) is the
+    variable ``mask`` beside the ``band_data`` that it masks, of the same dimensions and as the file has it: 1
+    where a pixel is valid, 0 where not. A mask for all bands is there for each, as rasterio's ``read_masks``
+    has it. An overview or mask in a compression that is not decoded is left out with a :class:`TiffWarning`; the
+    other groups keep their names, so that overview n is always the group n + 1.
+
     Attributes:
         ifd: index of the image in the file; 0 is the first, `virtual-cog info` lists them.
+        overview_level: with the layout "image", which overview of that image to take in its place: 0 is the
+            finest, None the image itself.
+        layout: ``"image"``, one image at the root, or ``"pyramid"``, a group for each level.
         prefetch: bytes of the first request; a file whose IFDs lie within takes no other.
     """
 
     ifd: int = 0
+    overview_level: int | None = None
+    layout: Layout = "image"
     prefetch: int = PREFETCH
 
     def __post_init__(self) -> None:
         """Check the options.
 
         Raises:
-            TiffOptionError: an option is out of range.
+            TiffOptionError: an option is out of range, or two contradict each other.
         """
         if self.prefetch < 16:
             raise TiffOptionError("bad prefetch", found=repr(self.prefetch), supported="16 bytes or more")
+        if self.layout not in get_args(Layout.__value__):
+            raise TiffOptionError("unknown layout", found=repr(self.layout), supported='"image" or "pyramid"')
+        if self.layout == "pyramid" and self.overview_level is not None:
+            raise TiffOptionError(
+                "a pyramid has all overviews",
+                found=f'layout="pyramid" and overview_level={self.overview_level!r}',
+                supported="one of the two",
+                way_out="leave overview_level out: overview n is the pyramid's group n + 1",
+            )
 
     def __call__(self, url: str, registry: ObjectStoreRegistry[Any]) -> ManifestStore:
         """Turn a file into a store of references to its tiles.
@@ -66,7 +98,10 @@ class COGParser:
 
     def _group(self, source: Source) -> ManifestGroup:
         check_manifest_url(source.url)
-        return scene_group(source.drive(load_scene(source.open(self.prefetch), self.ifd)))
+        directory = source.open(self.prefetch)
+        if self.layout == "pyramid":
+            return pyramid_group(source.drive(load_pyramid(directory, self.ifd)))
+        return scene_group(source.drive(load_scene(directory, self.ifd, self.overview_level)))
 
 
 def check_manifest_url(url: str) -> None:
@@ -74,7 +109,17 @@ def check_manifest_url(url: str) -> None:
 
     Raises:
         TiffOptionError: the name has one of them.
+
+    Warns:
+        TiffWarning: the name has what Icechunk takes for an encoded character.
     """
+    if re.search("%[0-9A-Fa-f]{2}", url):
+        warnings.warn(
+            f"the name {url} has a % with two digits behind it: Icechunk takes that for one character, and would "
+            "look for another file; `virtual-cog refs` writes such a name so that it is found",
+            TiffWarning,
+            stacklevel=3,
+        )
     if "#" in url or "?" in url:
         raise TiffOptionError(
             "chunk references cannot carry this name",
@@ -85,21 +130,29 @@ def check_manifest_url(url: str) -> None:
 
 
 def open_store(
-    url: str | os.PathLike[str], registry: ObjectStoreRegistry[Any] | None = None, *, ifd: int = 0
+    url: str | os.PathLike[str],
+    registry: ObjectStoreRegistry[Any] | None = None,
+    *,
+    ifd: int = 0,
+    overview_level: int | None = None,
+    layout: Layout = "image",
 ) -> ManifestStore:
-    """Open a TIFF as a read-only Zarr store, e.g. for ``zarr.open_group`` or ``xarray.open_zarr``.
+    """Open a TIFF as a read-only Zarr store, e.g. for ``zarr.open_group``, ``xarray.open_zarr`` or ``open_datatree``.
 
     Args:
         url: a local path with any characters but ``#`` and ``?``, or a URL.
         registry: stores by URL prefix; None makes one for local files, http(s), and object stores
             that the environment has credentials for.
         ifd: index of the image in the file.
+        overview_level: which overview of that image to take in its place: 0 is the finest.
+        layout: ``"image"``, or ``"pyramid"`` for the image with its overviews and masks.
 
     Returns:
-        A store whose root group holds ``band_data`` (see :class:`COGParser`).
+        A store whose root group holds ``band_data``, or the groups ``0``, ``1``, ... (see :class:`COGParser`).
 
     Raises:
         TiffError: one of its kinds says what is wrong with the file, the store or the arguments.
     """
     full = normalize_url(url)
-    return COGParser(ifd=ifd)(full, registry_for(full) if registry is None else registry)
+    parser = COGParser(ifd=ifd, overview_level=overview_level, layout=layout)
+    return parser(full, registry_for(full) if registry is None else registry)

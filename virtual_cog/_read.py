@@ -12,6 +12,7 @@ from obstore.store import LocalStore
 
 from tiff_codecs import fill_order
 from tiff_codecs.errors import TiffDataError, TiffError, TiffOptionError, TiffUnsupportedError
+from tiff_codecs.gpu.device import parse_device
 from tiff_codecs.samples import decode_samples
 from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._nodata import parse_nodata
@@ -40,25 +41,30 @@ def read(
     url: str | os.PathLike[str],
     *,
     ifd: int = 0,
+    overview_level: int | None = None,
     window: Sequence[int] | None = None,
     device: str = "cpu",
+    out: Any = None,  # noqa: ANN401 - a CuPy array
     registry: ObjectStoreRegistry[Any] | None = None,
     threads: int | None = None,
-) -> np.ndarray:
+) -> Any:  # noqa: ANN401 - NumPy's array or CuPy's
     """Read the pixels of one image of a TIFF.
 
     Args:
         url: a local path, or a URL that ``registry`` (or the environment) has a store for.
         ifd: index of the image: 0 is the first; `virtual-cog info` lists them.
-        window: (column, row, width, height) in pixels; None reads the whole image.
-        device: ``"cpu"``.
+        overview_level: which overview of that image to read: 0 is the finest, None the image itself.
+        window: (column, row, width, height) in pixels of what is read; None reads the whole image.
+        device: ``"cpu"`` gives a NumPy array; ``"gpu"`` (the current CUDA device) or ``"cuda:1"`` a CuPy array:
+            tiles then go to the device as they are in the file, and are decoded there.
+        out: a CuPy array of the result's shape and dtype to read into, with any strides; for a GPU alone.
         registry: stores by URL prefix; None makes one for local files, http(s), and object stores
             that the environment has credentials for.
         threads: how many tiles are decoded at once; None takes the number of cores.
 
     Returns:
-        An array of shape (bands, height, width) in the image's own type and native byte order. Pixels
-        are as stored: no scaling, masking or colour conversion. Missing tiles read as nodata, else 0.
+        An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order.
+        Pixels are as stored: no scaling, masking or colour conversion. Missing tiles read as nodata, else 0.
 
     Raises:
         TiffNotFoundError: there is no such file.
@@ -66,15 +72,21 @@ def read(
         TiffFormatError: the file is damaged or cut short.
         TiffUnsupportedError: the pixels are stored in a way that is not read; says which.
         TiffDataError: a tile does not decode.
-        TiffSelectionError: no such IFD, or the window is not inside the image.
+        TiffSelectionError: no such IFD or overview, or the window is not inside the image.
         TiffOptionError: a bad argument.
     """
+    if device == "cpu" and out is not None:
+        raise TiffOptionError("out is for reading to a GPU", found=type(out).__name__, way_out='pass device="gpu"')
     if device != "cpu":
-        raise TiffOptionError("unknown device", found=repr(device), supported='"cpu"')
+        parse_device(device)  # before anything is read
     if threads is not None and threads < 1:
         raise TiffOptionError("bad number of threads", found=repr(threads), supported="1 or more")
     source = resolve(url, registry)
-    scene = source.drive(load_scene(source.open(), ifd))
+    scene = source.drive(load_scene(source.open(), ifd, overview_level))
+    if device != "cpu":
+        from virtual_cog._read_gpu import read_scene_gpu
+
+        return read_scene_gpu(source, scene, window, device=device, out=out)
     return read_scene(source, scene, window, threads)
 
 
@@ -117,8 +129,12 @@ def read_scene(
         work()
     else:
         with ThreadPoolExecutor(workers, thread_name_prefix="virtual-cog") as pool:
-            for done in [pool.submit(work) for _ in range(workers)]:
-                done.result()
+            try:
+                for done in [pool.submit(work) for _ in range(workers)]:
+                    done.result()
+            except BaseException:
+                groups.clear()  # an interrupt need not wait for all tiles
+                raise
     return out
 
 

@@ -89,8 +89,9 @@ def resolve(url: str | os.PathLike[str], registry: ObjectStoreRegistry[Any] | No
             way_out="for a signed URL register a store with its credentials (e.g. obstore's AzureStore or "
             "S3Store) and pass registry=; for a local file pass its path",
         )
+    stores = registry_for(full) if registry is None else registry
     try:
-        store, path = (registry or registry_for(full)).resolve(full)
+        store, path = stores.resolve(full)
     except ValueError as error:
         raise TiffOptionError(
             "the registry has no store for this URL",

@@ -1,22 +1,30 @@
-"""Everything that is read of one image before its pixels: the image, its tile table, its metadata."""
+"""Everything that is read of images before their pixels: the image, its tile table, its metadata, its overviews."""
 
 from __future__ import annotations
 
+import operator
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, SupportsIndex
 
-from tiff_codecs.errors import TiffFormatError, TiffWarning
+from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionError, TiffWarning
+from virtual_cog._family import family_of, main_of
 from virtual_cog._image import Image, image_from_ifd
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
 from virtual_cog._tiles import TileTable, tile_table, tile_tags
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
 
     from virtual_cog._directory import Directory
     from virtual_cog._ifd import Ifd
     from virtual_cog._segments import Steps
+
+
+VALUE_TAGS: Final = frozenset((Tag.GDALMetadata, Tag.GDALNodata, Tag.ColorMap))
+"""Tags that say what pixels' values mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +38,19 @@ class Scene:
     """The IFD that describes the scene: the full-resolution image's for an overview or a mask."""
 
     def numbers(self, tag: Tag) -> np.ndarray | None:
-        """A numeric metadata tag of the scene (an overview inherits it); None when absent or damaged."""
-        return metadata_values(self.ifd, tag) if tag in self.ifd else metadata_values(self.main, tag)
+        """A numeric metadata tag of the scene (see :meth:`text`); None when absent or damaged."""
+        return metadata_values(self._holder(tag), tag)
 
     def text(self, tag: Tag) -> str | None:
-        """A text metadata tag of the scene (an overview inherits it); None when absent or damaged."""
-        return metadata_text(self.ifd, tag) if tag in self.ifd else metadata_text(self.main, tag)
+        """A text metadata tag of the scene; None when absent or damaged.
+
+        An overview inherits it from its main image. So does a mask, but for what is said of pixels' values.
+        """
+        return metadata_text(self._holder(tag), tag)
+
+    def _holder(self, tag: Tag) -> Ifd:
+        own = tag in self.ifd or (self.image.is_mask and tag in VALUE_TAGS)
+        return self.ifd if own else self.main
 
 
 def metadata_values(ifd: Ifd, tag: Tag) -> np.ndarray | None:
@@ -64,7 +79,7 @@ def load_image(directory: Directory, index: int) -> Steps[tuple[Image, Ifd, Ifd]
         TiffFormatError: the IFD is damaged, or does not describe an image.
     """
     ifd = yield from directory.ifd(index)
-    main = yield from _main_ifd(directory, ifd)
+    main = yield from main_of(directory, ifd)
     ranges = ifd.load(IMAGE_TAGS | METADATA_TAGS)
     if main is not ifd:
         ranges += main.load(METADATA_TAGS)
@@ -72,25 +87,73 @@ def load_image(directory: Directory, index: int) -> Steps[tuple[Image, Ifd, Ifd]
     return _interpret(ifd, directory.url), ifd, main
 
 
-def load_scene(directory: Directory, index: int) -> Steps[Scene]:
-    """Read all of IFD ``index`` that its manifest needs, the tile table included, in one go.
+def load_scene(directory: Directory, index: int, overview_level: int | None = None) -> Steps[Scene]:
+    """Read all of an image that its manifest needs, the tile table included, in one go.
+
+    Args:
+        directory: the opened file.
+        index: index of the image's IFD.
+        overview_level: which of the image's overviews to take, 0 being the finest; None takes the image itself.
 
     Raises:
-        TiffSelectionError: there is no such IFD.
+        TiffSelectionError: there is no such IFD or overview.
+        TiffOptionError: a number that is no whole number.
         TiffFormatError: the IFD is damaged, does not describe an image, or a tile lies outside the file.
     """
-    ifd = yield from directory.ifd(index)
-    main = yield from _main_ifd(directory, ifd)
-    ranges = ifd.load(IMAGE_TAGS | METADATA_TAGS | {*tile_tags(ifd)})
-    if main is not ifd:
-        ranges += main.load(METADATA_TAGS)
+    if overview_level is None:
+        ifd = yield from directory.ifd(index)
+        main = yield from main_of(directory, ifd)
+    else:
+        ifd, main = yield from _find_overview(directory, index, overview_level)
+    (scene,) = yield from load_scenes(directory, [ifd], main)
+    return scene
+
+
+def load_scenes(directory: Directory, ifds: Iterable[Ifd], main: Ifd) -> Steps[list[Scene]]:
+    """Read all of several images that share a main image, in one go.
+
+    Raises:
+        TiffFormatError: an IFD is damaged, does not describe an image, or a tile lies outside the file.
+    """
+    ifds = list(ifds)
+    ranges = main.load(METADATA_TAGS)
+    for ifd in ifds:
+        ranges += ifd.load(IMAGE_TAGS | METADATA_TAGS | {*tile_tags(ifd)})
     yield from directory.segments.ensure(ranges)
-    image = _interpret(ifd, directory.url)
-    try:
-        tiles = tile_table(ifd, image, directory.size)
-    except TiffFormatError as error:
-        raise error.with_context(url=directory.url) from None
-    return Scene(image, tiles, ifd, main)
+    scenes: list[Scene] = []
+    for ifd in ifds:
+        image = _interpret(ifd, directory.url)
+        try:
+            tiles = tile_table(ifd, image, directory.size)
+        except TiffFormatError as error:
+            raise error.with_context(url=directory.url) from None
+        scenes.append(Scene(image, tiles, ifd, main))
+    return scenes
+
+
+def _find_overview(directory: Directory, index: int, level: int) -> Steps[tuple[Ifd, Ifd]]:
+    """Overview ``level`` of IFD ``index``, and the main image."""
+    if not isinstance(level, SupportsIndex):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TiffOptionError("bad overview level", found=repr(level), supported="0, 1, ...")
+    level = operator.index(level)
+    family = yield from family_of(directory, index)
+    number = len(family.overviews)
+    if 0 <= level < number:
+        return family.overviews[level], family.image
+    if family.main is not family.image:
+        found = f"IFD {family.image.index} is an overview or a mask itself, of IFD {family.main.index}"
+        way_out = f"choose an overview of ifd={family.main.index}, or leave overview_level out"
+    else:
+        found = f"{number} overview{'s' if number != 1 else ''}"
+        way_out = "the full image is read without overview_level; `virtual-cog info` lists what the file holds"
+    raise TiffSelectionError(
+        f"no overview {level}",
+        url=directory.url,
+        ifd=family.image.index,
+        found=found,
+        supported=f"0 to {number - 1}" if number else "none",
+        way_out=way_out,
+    )
 
 
 def _interpret(ifd: Ifd, url: str) -> Image:
@@ -98,26 +161,3 @@ def _interpret(ifd: Ifd, url: str) -> Image:
         return image_from_ifd(ifd, url)
     except TiffFormatError as error:
         raise error.with_context(url=url, ifd=ifd.index) from None
-
-
-def _main_ifd(directory: Directory, ifd: Ifd) -> Steps[Ifd]:
-    """The full-resolution image that ``ifd`` is an overview or a mask of; ``ifd`` itself when it is none.
-
-    GDAL writes georeferencing, nodata and metadata on that one alone. An overview follows its
-    image in the chain, or hangs below it as a SubIFD.
-    """
-    seen = ifd
-    while _is_derived(seen):
-        before = seen.parent if seen.parent is not None else seen.index - 1
-        if before < 0:
-            return ifd  # a file that begins with an overview
-        seen = yield from directory.ifd(before)
-    return seen
-
-
-def _is_derived(ifd: Ifd) -> bool:
-    try:
-        reduced = ifd.integer(Tag.NewSubfileType, 0) & 5  # bit 0: reduced resolution, bit 2: mask
-        return bool(reduced) or ifd.integer(Tag.SubfileType, 0) == 2
-    except (TiffFormatError, LookupError):
-        return False

@@ -33,10 +33,22 @@ class Segments:
         self._views: list[memoryview] = []
 
     def add(self, start: int, data: Buffer) -> None:
+        """Hold bytes from ``start`` on. None of the segments lies within another, so that :meth:`get` looks at one."""
         view = memoryview(data).cast("B")
+        end = start + len(view)
         at = bisect_right(self._starts, start)
-        self._starts.insert(at, start)
-        self._views.insert(at, view)
+        if at and self._end(at - 1) >= end:
+            return
+        if at and self._starts[at - 1] == start:
+            at -= 1
+        covered = at
+        while covered < len(self._starts) and self._end(covered) <= end:
+            covered += 1
+        self._starts[at:covered] = [start]
+        self._views[at:covered] = [view]
+
+    def _end(self, at: int) -> int:
+        return self._starts[at] + len(self._views[at])
 
     def get(self, start: int, end: int) -> memoryview | None:
         """Return bytes [start, end) when one segment holds them all."""

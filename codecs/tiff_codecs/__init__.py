@@ -7,27 +7,31 @@ The functions work on bytes and NumPy arrays, without Zarr: `tiff_codecs.samples
 
 from __future__ import annotations
 
-from .compression import COMPRESSION_NAMES, COMPRESSIONS, Compression
-from .deflate import DeflateCodec
-from .errors import (
-    TiffAccessError,
-    TiffDataError,
-    TiffError,
-    TiffFormatError,
-    TiffNotFoundError,
-    TiffOptionError,
-    TiffSelectionError,
-    TiffUnsupportedError,
-    TiffWarning,
-)
-from .fill_order import FillOrderCodec
-from .layout import ByteOrder, Predictor, SampleFormat, TileLayout
-from .lzma import LzmaCodec
-from .lzw import LzwCodec
-from .packbits import PackbitsCodec
-from .samples import decode_samples, encode_samples
-from .tile import TileCodec
-from .zstd import ZstdCodec
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .compression import COMPRESSION_NAMES, COMPRESSIONS, Compression
+    from .deflate import DeflateCodec
+    from .errors import (
+        TiffAccessError,
+        TiffDataError,
+        TiffError,
+        TiffFormatError,
+        TiffNotFoundError,
+        TiffOptionError,
+        TiffSelectionError,
+        TiffUnsupportedError,
+        TiffWarning,
+    )
+    from .fill_order import FillOrderCodec
+    from .layout import ByteOrder, Predictor, SampleFormat, TileLayout
+    from .lzma import LzmaCodec
+    from .lzw import LzwCodec
+    from .packbits import PackbitsCodec
+    from .samples import decode_samples, encode_samples
+    from .tile import TileCodec
+    from .zstd import ZstdCodec
 
 __all__ = [
     "COMPRESSIONS",
@@ -56,3 +60,46 @@ __all__ = [
     "decode_samples",
     "encode_samples",
 ]
+
+_HOMES = {
+    "ByteOrder": "layout",
+    "COMPRESSIONS": "compression",
+    "COMPRESSION_NAMES": "compression",
+    "Compression": "compression",
+    "DeflateCodec": "deflate",
+    "FillOrderCodec": "fill_order",
+    "LzmaCodec": "lzma",
+    "LzwCodec": "lzw",
+    "PackbitsCodec": "packbits",
+    "Predictor": "layout",
+    "SampleFormat": "layout",
+    "TiffAccessError": "errors",
+    "TiffDataError": "errors",
+    "TiffError": "errors",
+    "TiffFormatError": "errors",
+    "TiffNotFoundError": "errors",
+    "TiffOptionError": "errors",
+    "TiffSelectionError": "errors",
+    "TiffUnsupportedError": "errors",
+    "TiffWarning": "errors",
+    "TileCodec": "tile",
+    "TileLayout": "layout",
+    "ZstdCodec": "zstd",
+    "decode_samples": "samples",
+    "encode_samples": "samples",
+}
+"""Where each name is defined: it is imported when it is first used, since the codecs bring zarr."""
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value: object = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

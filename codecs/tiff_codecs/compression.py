@@ -42,13 +42,13 @@ COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
     {
         compression.number: compression
         for compression in (
-            Compression(1, "none", None, None),
+            Compression(1, "none", None, None, gpu=True),
             Compression(5, "lzw", lzw.LzwCodec, lzw.decode),
-            Compression(8, "deflate", deflate.DeflateCodec, deflate.decode),
-            Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode),
-            Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode),
+            Compression(8, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
+            Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode, gpu=True),
+            Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
             Compression(34925, "lzma", lzma.LzmaCodec, lzma.decode),
-            Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode),
+            Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
         )
     }
 )

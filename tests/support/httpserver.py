@@ -43,7 +43,7 @@ def serve(folder: Path):
             self.answer(body=True)
 
         def answer(self, *, body):
-            path = folder / unquote(self.path).lstrip("/")
+            path = folder / unquote(self.path.partition("?")[0]).lstrip("/")
             if not path.is_file():
                 self.send_response(404)
                 self.send_header("Content-Length", "0")

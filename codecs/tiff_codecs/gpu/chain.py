@@ -1,0 +1,77 @@
+"""The codecs of a Zarr array, understood as those of TIFF tiles."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tiff_codecs.compression import COMPRESSIONS, Compression
+from tiff_codecs.layout import SampleFormat, TileLayout
+from tiff_codecs.tile import TileCodec
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Chain", "parse_chain"]
+
+_BY_NAME: Final = {compression.name: compression for compression in COMPRESSIONS.values()}
+
+DECOMPRESSORS: Final[dict[str, str]] = {
+    "numcodecs.zlib": "deflate",
+    "zstd": "zstd",
+    **{f"tiff_codecs.{name}": name for name in _BY_NAME if name != "none"},
+}
+"""Compressions by the name of the Zarr codec."""
+
+_FORMATS: Final[dict[str, SampleFormat]] = {"u": "uint", "i": "int", "f": "float", "c": "complex_float"}
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """How the chunks of an array are stored."""
+
+    compression: Compression
+    fill_order: int
+    layout: TileLayout
+    bands: int
+    rows: int
+    cols: int
+    grid_rows: int
+    """Number of chunks along the rows' axis: the last of them may be a short strip."""
+
+
+def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's ArrayV3Metadata
+    """Read the codecs of an array.
+
+    Returns:
+        The chain; or why its chunks are no TIFF tiles that the GPU reads; or None for an array too plain to be
+        meant (coordinates and the like: uncompressed, of fewer than two dimensions).
+    """
+    codecs = [codec.to_dict() for codec in metadata.codecs]
+    names: list[str] = [codec["name"] for codec in codecs]
+    shape: tuple[int, ...] = metadata.chunks
+    if len(shape) < 2:
+        return None if names == ["bytes"] else f"an array of {len(shape)} dimensions"
+    serializer, *compressors = metadata.codecs
+    if isinstance(serializer, TileCodec):
+        layout, bands = serializer.layout, shape[-3]
+    elif names[0] == "bytes":
+        dtype: np.dtype[Any] = metadata.data_type.to_native_dtype()
+        if dtype.kind not in _FORMATS or any(side != 1 for side in shape[:-2]):
+            return f"chunks of {dtype} and shape {shape} in plain bytes"
+        endian = codecs[0].get("configuration", {}).get("endian") or sys.byteorder
+        layout = TileLayout(endian, 8 * dtype.itemsize, _FORMATS[dtype.kind]).canonical()
+        bands = 1
+    else:
+        return f"the codec {names[0]}"
+    fill_order = 1
+    if names[1:] and names[-1] == "tiff_codecs.fill_order":
+        fill_order, compressors, names = 2, compressors[:-1], names[:-1]
+    if len(compressors) > 1 or any(name not in DECOMPRESSORS for name in names[1:]):
+        return f"the codecs {', '.join(names[1:])}"
+    compression = _BY_NAME[DECOMPRESSORS[names[1]]] if compressors else _BY_NAME["none"]
+    grid_rows = -(-metadata.shape[-2] // shape[-2])
+    if layout.last_strip_rows == shape[-2]:
+        layout = replace(layout, last_strip_rows=None)
+    return Chain(compression, fill_order, layout, bands, shape[-2], shape[-1], grid_rows)

@@ -1,0 +1,108 @@
+"""Open handles of local files for kvikio, kept between reads, and what may go wrong with them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from tiff_codecs.errors import TiffAccessError, TiffNotFoundError
+
+if TYPE_CHECKING:
+    from tiff_codecs.gpu.plan import FileReference
+
+__all__ = ["can_kvikio", "forget", "open_kvikio", "set_threads", "short", "threads", "unreadable"]
+
+MOST_HANDLES: Final = 128
+
+_handles: OrderedDict[str, tuple[tuple[int, int, int], Any]] = OrderedDict()
+_lock = threading.Lock()
+
+
+@cache
+def _kvikio() -> Any:  # noqa: ANN401 - a module without types
+    try:
+        import kvikio
+        import kvikio.defaults  # pyright: ignore[reportUnusedImport] - makes the attribute
+    except ImportError:
+        return None
+    return kvikio
+
+
+def can_kvikio(file: FileReference) -> bool:
+    """Whether kvikio is installed and reads `file`."""
+    return file.local_path is not None and _kvikio() is not None
+
+
+def threads() -> int | None:
+    """Kvikio's number of threads; None where it is not installed."""
+    kvikio = _kvikio()
+    return None if kvikio is None else int(kvikio.defaults.get("num_threads"))
+
+
+def set_threads(number: int) -> None:
+    """Set kvikio's number of threads for the whole process."""
+    if number != threads() and (kvikio := _kvikio()) is not None:
+        kvikio.defaults.set("num_threads", number)
+
+
+def open_kvikio(file: FileReference) -> Any:  # noqa: ANN401 - kvikio.CuFile
+    """Return an open handle; a file that was replaced since is opened anew.
+
+    Raises:
+        TiffNotFoundError: it is not there.
+        TiffAccessError: it cannot be opened.
+    """
+    path = file.local_path
+    assert path is not None  # noqa: S101 - can_kvikio() says so
+    try:
+        stat = os.stat(path)  # noqa: PTH116
+    except FileNotFoundError as error:
+        raise TiffNotFoundError("there is no such file", url=file.url) from error
+    except OSError as error:
+        raise unreadable(file, error) from error
+    identity = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    with _lock:
+        known = _handles.get(path)
+        if known is not None and known[0] == identity and not known[1].closed:
+            _handles.move_to_end(path)
+            return known[1]
+    try:
+        handle = _kvikio().CuFile(path, "r")
+    except Exception as error:
+        raise unreadable(file, error) from error
+    with _lock:
+        # a handle that is dropped closes itself once no read holds it
+        _handles[path] = (identity, handle)
+        _handles.move_to_end(path)
+        while len(_handles) > MOST_HANDLES:
+            _handles.popitem(last=False)
+    return handle
+
+
+def forget(file: FileReference) -> None:
+    """Drop the handle of a file that gave trouble."""
+    with _lock:
+        _handles.pop(file.local_path or "", None)
+
+
+def short(file: FileReference, got: int, wanted: int) -> TiffAccessError:
+    """The error for a read that gave too little."""
+    return TiffAccessError(
+        "the file gave fewer bytes than were asked for",
+        url=file.url,
+        found=f"{got} of {wanted} bytes",
+        way_out="the file changed or was cut while it was read: open it again",
+    )
+
+
+def unreadable(file: FileReference, error: Exception) -> TiffAccessError:
+    """The error for a file that cannot be read."""
+    return TiffAccessError(
+        "the file cannot be read",
+        url=file.url,
+        found=str(error).split("\n", 1)[0] or type(error).__name__,
+        way_out="check the path and its permissions",
+    )

@@ -1,0 +1,123 @@
+"""Reading pixels of one image into device memory: the window's tiles as a plan for the GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from obstore.store import LocalStore
+
+from tiff_codecs.gpu.device import Device, parse_device
+from tiff_codecs.gpu.engine import execute
+from tiff_codecs.gpu.plan import ReadPlan, Target
+from virtual_cog._codecs import check_readable, compression_of
+from virtual_cog._nodata import parse_nodata
+from virtual_cog._plan import Window, parse_window
+from virtual_cog._tags import Tag
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer, Sequence
+
+    import cupy
+    from numpy.typing import NDArray
+
+    from virtual_cog._scene import Scene
+    from virtual_cog._source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A source as the GPU reader takes it."""
+
+    source: Source
+
+    @property
+    def url(self) -> str:
+        """Its name in messages."""
+        return self.source.url
+
+    @property
+    def local_path(self) -> str | None:
+        """Its path in the file system, None for a file elsewhere."""
+        store = self.source.store
+        if not isinstance(store, LocalStore):
+            return None
+        return f"{str(store.prefix or '').rstrip('/')}/{self.source.path}"
+
+    def read(self, start: int, end: int) -> Buffer:
+        """Read bytes [start, end) into host memory."""
+        return self.source.read(start, end)
+
+
+def read_scene_gpu(
+    source: Source,
+    scene: Scene,
+    window: Sequence[int] | None = None,
+    *,
+    device: str = "gpu",
+    out: Any = None,  # noqa: ANN401 - a CuPy array
+) -> cupy.ndarray:
+    """Read the pixels of a loaded scene into device memory (see :func:`virtual_cog.read`)."""
+    image = scene.image
+    wanted = parse_window(image, window)
+    layout = check_readable(image)
+    where: Device = parse_device(device)
+    shape = (image.bands, wanted.height, wanted.width)
+    with where.current():
+        out = where.output(shape, layout.dtype, out)
+        plan, whole = _plan(source, scene, wanted, out)
+        if not whole:
+            fill = parse_nodata(scene.text(Tag.GDALNodata) or "", layout.dtype)
+            out[...] = 0 if fill is None else fill
+        with where.stream() as stream:
+            execute(plan, out, stream, memory_limit=where.memory_limit, strict=where.strict)
+    return out
+
+
+def _plan(source: Source, scene: Scene, window: Window, out: cupy.ndarray) -> tuple[ReadPlan, bool]:
+    """The tiles that ``window`` touches, and whether they cover all of it."""
+    image = scene.image
+    layout, compression = check_readable(image), compression_of(image)
+    height, width = image.tile_height, image.tile_width
+    rows = np.arange(window.row // height, (window.row + window.height - 1) // height + 1)
+    cols = np.arange(window.col // width, (window.col + window.width - 1) // width + 1)
+    part = np.s_[:, rows[0] : rows[-1] + 1, cols[0] : cols[-1] + 1]
+    counts = scene.tiles.counts[part]
+    present = counts > 0
+    plane, row, col = (index[present] for index in np.broadcast_arrays(*np.ix_(np.arange(image.grid[0]), rows, cols)))
+    offset, length = scene.tiles.offsets[part][present].astype(np.int64), counts[present].astype(np.int64)
+    top, left = row * height, col * width
+    y0, y1 = np.maximum(top, window.row), np.minimum(top + height, window.row + window.height)
+    x0, x1 = np.maximum(left, window.col), np.minimum(left + width, window.col + window.width)
+    first_row = y0 - top
+    stored_rows = np.minimum(height, image.height - top) if not image.tiled else np.full(len(top), height)
+    if compression.decode is None:
+        # rows of an uncompressed tile stand by themselves: only those that are wanted are read
+        row_bytes = layout.row_bytes(width, image.tile_bands)
+        offset, stored_rows = offset + first_row * row_bytes, y1 - y0
+        length, first_row = stored_rows * row_bytes, np.zeros_like(first_row)
+    bands = np.zeros(len(top), np.int32), np.full(len(top), image.tile_bands, np.int32)
+    strides = out.strides
+    target = (
+        (plane if image.planar else 0) * strides[0] + (y0 - window.row) * strides[1] + (x0 - window.col) * strides[2]
+    )
+    plan = ReadPlan(
+        compression=compression,
+        fill_order=image.fill_order,
+        layout=layout,
+        tile_cols=width,
+        tile_bands=image.tile_bands,
+        files=(File(source),),
+        file=np.zeros(len(offset), np.int32),
+        offset=offset,
+        length=length,
+        stored_rows=stored_rows.astype(np.int32),
+        target=Target(np.asarray(target, np.int64), _i4(first_row), _i4(y1 - y0), _i4(x0 - left), _i4(x1 - x0), *bands),
+        place=np.stack([plane, row, col], axis=1),
+    )
+    return plan, bool(present.all())
+
+
+def _i4(values: NDArray[Any]) -> NDArray[np.int32]:
+    return values.astype(np.int32)
