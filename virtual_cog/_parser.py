@@ -98,21 +98,15 @@ class COGParser:
 
     def _group(self, source: Source) -> ManifestGroup:
         check_manifest_url(source.url)
+        _warn_of_percent(source.url)
         directory = source.open(self.prefetch)
         if self.layout == "pyramid":
             return pyramid_group(source.drive(load_pyramid(directory, self.ifd)))
         return scene_group(source.drive(load_scene(directory, self.ifd, self.overview_level)))
 
 
-def check_manifest_url(url: str) -> None:
-    """Refuse names that VirtualiZarr's store would cut at ``#`` or ``?``, and then read another file.
-
-    Raises:
-        TiffOptionError: the name has one of them.
-
-    Warns:
-        TiffWarning: the name has what Icechunk takes for an encoded character.
-    """
+def _warn_of_percent(url: str) -> None:
+    """Tell of a name that Icechunk would take for another file's."""
     if re.search("%[0-9A-Fa-f]{2}", url):
         warnings.warn(
             f"the name {url} has a % with two digits behind it: Icechunk takes that for one character, and would "
@@ -120,6 +114,14 @@ def check_manifest_url(url: str) -> None:
             TiffWarning,
             stacklevel=3,
         )
+
+
+def check_manifest_url(url: str) -> None:
+    """Refuse names that VirtualiZarr's store would cut at ``#`` or ``?``, and then read another file.
+
+    Raises:
+        TiffOptionError: the name has one of them.
+    """
     if "#" in url or "?" in url:
         raise TiffOptionError(
             "chunk references cannot carry this name",
