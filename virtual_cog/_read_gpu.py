@@ -11,6 +11,7 @@ from obstore.store import LocalStore
 from tiff_codecs.gpu.device import Device, parse_device
 from tiff_codecs.gpu.engine import execute
 from tiff_codecs.gpu.plan import ReadPlan, Target
+from tiff_codecs.gpu.reference import http_url
 from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._plan import Window, parse_window
@@ -44,6 +45,11 @@ class File:
         if not isinstance(store, LocalStore):
             return None
         return f"{str(store.prefix or '').rstrip('/')}/{self.source.path}"
+
+    @property
+    def http_url(self) -> str | None:
+        """Its URL where plain http(s) requests get it, else None."""
+        return http_url(self.source.store, self.source.path)
 
     def read(self, start: int, end: int) -> Buffer:
         """Read bytes [start, end) into host memory."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
     from zarr.core.buffer import Buffer
 
-__all__ = ["TiffBytesCodec", "decoded_size"]
+__all__ = ["TiffBytesCodec", "decoded_size", "is_on_device"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,11 @@ class TiffBytesCodec(BytesBytesCodec):
 
     async def _encode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> Buffer | None:
         return await asyncio.to_thread(self._encode_sync, chunk_data, chunk_spec)
+
+
+def is_on_device(buffer: Buffer) -> bool:
+    """Whether the bytes of a chunk lie in GPU memory, in a CuPy array."""
+    return type(buffer.as_array_like()).__module__.partition(".")[0] == "cupy"
 
 
 def decoded_size(chunk_spec: ArraySpec) -> int:

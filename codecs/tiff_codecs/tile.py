@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from zarr.abc.codec import ArrayBytesCodec
 
+from .bytes_codec import is_on_device
 from .configuration import named_configuration
 from .errors import TiffOptionError, TiffUnsupportedError
 from .layout import TileLayout
@@ -165,6 +166,12 @@ class TileCodec(ArrayBytesCodec):
     def _decode_sync(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
         shape = chunk_spec.shape
         bands, rows, cols = _tile_shape(shape)
+        if is_on_device(chunk_data):
+            from .gpu.buffers import decode_tile
+
+            on_device = decode_tile(chunk_data.as_array_like(), self.layout, (bands, rows, cols))
+            if on_device is not None:
+                return chunk_spec.prototype.nd_buffer.from_ndarray_like(on_device[(None,) * (len(shape) - 3)])
         samples = decode_samples(chunk_data.as_numpy_array(), self.layout, rows=rows, cols=cols, bands=bands)
         return chunk_spec.prototype.nd_buffer.from_numpy_array(samples[(None,) * (len(shape) - 3)])
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tiff_codecs.gpu.fetch import Fetched
     from tiff_codecs.gpu.plan import ReadPlan
 
-__all__ = ["Decompressed", "decompress", "decompress_on_host", "device_decoder"]
+__all__ = ["Decompressed", "decompress", "decompress_on_host", "device_decoder", "packbits", "tile_on_host"]
 
 ZLIB_HEADER: Final = 2
 ZLIB_TRAILER: Final = 4
@@ -94,7 +94,7 @@ def _deflate(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Deco
     buffer, address, lengths = _room(plan)
     compressed = np.maximum(plan.length - ZLIB_HEADER - ZLIB_TRAILER, 0).astype(np.uint64)
     source = fetched.address + np.uint64(ZLIB_HEADER)
-    if can_inflate(compressed, lengths):
+    if can_inflate(compressed, lengths) or not fetched.aligned:
         outcome: Any = inflate(source, compressed, address, lengths, stream)
     else:
         outcome = nvcomp.decompress("deflate", source, compressed, address, lengths, stream)
@@ -115,16 +115,42 @@ def _zstd(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompr
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
 
 
+@dataclass(frozen=True, slots=True)
+class PackbitsOutcome:
+    """What came of each stream, on the device."""
+
+    sizes: cupy.ndarray
+    """Bytes that came out, uint64 of shape (streams,)."""
+    statuses: cupy.ndarray
+    """0: a stream can only be too short."""
+    kept: tuple[cupy.ndarray, ...]
+
+
+def packbits(
+    sources: NDArray[np.uint64],
+    source_bytes: NDArray[np.uint64],
+    targets: NDArray[np.uint64],
+    target_bytes: NDArray[np.uint64],
+    stream: cupy.cuda.Stream,
+) -> PackbitsOutcome:
+    """Decompress PackBits streams, queued on `stream`; arguments as those of `tiff_codecs.gpu.inflate.inflate`."""
+    import cupy
+
+    table = cupy.asarray(np.stack([sources, source_bytes, targets, target_bytes]).astype(np.uint64))
+    written = cupy.empty(len(sources), np.uint64)
+    kernel = _kernel("packbits", cupy.cuda.runtime.getDevice())
+    warps = 4
+    kernel((-(-len(sources) // warps),), (32 * warps,), (*table, written, np.int32(len(sources))), stream=stream)
+    return PackbitsOutcome(written, cupy.zeros(len(sources), np.uint32), (table,))
+
+
 def _packbits(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
     import cupy
 
     buffer, address, lengths = _room(plan)
-    table = cupy.asarray(np.stack([fetched.address, plan.length.astype(np.uint64), address, lengths]))
-    written = cupy.empty(len(plan), np.uint64)
-    packbits = _kernel("packbits", cupy.cuda.runtime.getDevice())
-    warps = 4
-    packbits((-(-len(plan) // warps),), (32 * warps,), (*table, written, np.int32(len(plan))), stream=stream)
-    return Decompressed((fetched.buffer, buffer, table), address, (written == table[3]).astype(np.int32))
+    outcome = packbits(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
+    good = (outcome.sizes == cupy.asarray(lengths)).astype(np.int32)
+    return Decompressed((fetched.buffer, buffer, outcome), address, good)
 
 
 _DEVICE: Final[dict[str, Callable[[ReadPlan, Fetched, cupy.cuda.Stream], Decompressed]]] = {

@@ -19,16 +19,19 @@ if TYPE_CHECKING:
 
     from tiff_codecs.gpu.plan import ReadPlan
 
-__all__ = ["Fetched", "fetch", "place"]
+__all__ = ["Fetched", "Requests", "fetch", "lay_out"]
 
 HEADER: Final = {"deflate": 2}
 """Bytes in front of what the device's decompressor takes: zlib's header."""
 
 ALIGNMENT: Final = 16
-"""The payload of each tile begins at a multiple of this: decoders load whole words, nvCOMP wants 4."""
+"""Where each tile has a request of its own, its payload begins at a multiple of this: nvCOMP wants 4."""
 
-GAP: Final = 64 * 1024
-"""Tiles that lie this close in the file (bytes) are read with one request, if they are small."""
+SMALL: Final = 64 * 1024
+GAP: Final = 16 * 1024
+MOST: Final = 1024 * 1024
+"""Tiles that are this small on the average are read together, if no more bytes than these lie between them, up to so
+many at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +42,58 @@ class Fetched:
     """All bytes, uint8 of shape (bytes,)."""
     address: NDArray[np.uint64]
     """Device address of the first byte of each tile, shape (tiles,)."""
+    aligned: bool
+    """Whether the payload of each tile lies at a multiple of `ALIGNMENT`."""
     ways: dict[str, int]
     """How many bytes came by which way: "kvikio", "pinned"."""
 
 
-def place(lengths: NDArray[np.int64], header: int) -> tuple[NDArray[np.int64], int]:
-    """Lay tiles out in one buffer so that what follows their headers is aligned.
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What to read, as columns of length (requests,), and where the tiles then are."""
 
-    Args:
-        lengths: bytes of each tile.
-        header: bytes in front of its payload.
+    file: NDArray[np.int64]
+    offset: NDArray[np.int64]
+    length: NDArray[np.int64]
+    start: NDArray[np.int64]
+    """Where the bytes go in the buffer."""
+    tile: NDArray[np.int64]
+    """Where each tile begins in the buffer, of length (tiles,)."""
+    total: int
+    """Bytes of the buffer: a decoder may load whole words past the end of a tile."""
+    aligned: bool
 
-    Returns:
-        The offset of each tile in the buffer, and the buffer's length. Each tile has `ALIGNMENT` bytes
-        of room behind it, so that a decoder may load whole words past its end.
-    """
-    room = (lengths + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT + 2 * ALIGNMENT
-    starts = np.concatenate([[0], np.cumsum(room)])
-    return starts[:-1] + ALIGNMENT - header, int(starts[-1]) + ALIGNMENT
+
+def lay_out(plan: ReadPlan) -> Requests:
+    """Decide what is read with one request, and where it goes. The tiles must be in the order of the files."""
+    if plan.length.sum() >= SMALL * len(plan):
+        room = (plan.length + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT + 2 * ALIGNMENT
+        starts = np.concatenate([[0], np.cumsum(room)])
+        tile = starts[:-1] + ALIGNMENT - HEADER.get(plan.compression.name, 0)
+        return Requests(
+            plan.file.astype(np.int64), plan.offset, plan.length, tile, tile, int(starts[-1]) + ALIGNMENT, aligned=True
+        )
+    ends = np.maximum.accumulate(plan.offset + plan.length)
+    apart = np.ones(len(plan), bool)
+    apart[1:] = (plan.file[1:] != plan.file[:-1]) | (plan.offset[1:] > ends[:-1] + GAP)
+    # the running end must begin anew with every file
+    for first in np.flatnonzero(np.diff(plan.file, prepend=-1)):
+        part = np.s_[first : first + np.count_nonzero(plan.file == plan.file[first])]
+        ends[part] = np.maximum.accumulate((plan.offset + plan.length)[part])
+        apart[part][1:] = plan.offset[part][1:] > ends[part][:-1] + GAP
+    run = plan.offset[np.flatnonzero(apart)][np.cumsum(apart) - 1]
+    block = (plan.offset - run) // MOST
+    apart[1:] |= block[1:] != block[:-1]
+    first = np.flatnonzero(apart)
+    group = np.cumsum(apart) - 1
+    offset = plan.offset[first]
+    length = np.maximum.reduceat(plan.offset + plan.length, first) - offset
+    room = (length + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT + ALIGNMENT
+    starts = np.concatenate([[0], np.cumsum(room)]) + ALIGNMENT
+    tile = starts[group] + plan.offset - offset[group]
+    return Requests(
+        plan.file[first].astype(np.int64), offset, length, starts[:-1], tile, int(starts[-1]) + ALIGNMENT, aligned=False
+    )
 
 
 def fetch(plan: ReadPlan, stream: cupy.cuda.Stream) -> Fetched:
@@ -65,25 +102,29 @@ def fetch(plan: ReadPlan, stream: cupy.cuda.Stream) -> Fetched:
     Reads write into the buffer at once, not in a stream's order, so it comes from a part of CuPy's memory pool
     of its own: whoever lets it go must know that no queued work uses it any more.
 
+    Args:
+        plan: the tiles, in the order of their files.
+        stream: where copies from the host are queued.
+
     Raises:
         TiffNotFoundError: a file is not there.
         TiffAccessError: a file cannot be read, or is shorter than the plan.
     """
     import cupy
 
-    starts, total = place(plan.length, HEADER.get(plan.compression.name, 0))
+    requests = lay_out(plan)
     with arena():
-        buffer = cupy.empty(total, np.uint8)
+        buffer = cupy.empty(requests.total, np.uint8)
     ways: dict[str, int] = {}
     for index, file in enumerate(plan.files):
-        which = np.flatnonzero(plan.file == index)
+        which = np.flatnonzero(requests.file == index)
         if not len(which):
             continue
         way = _kvikio if files.can_kvikio(file) else _pinned
-        way(file, plan.offset[which], plan.length[which], buffer, starts[which], stream)
+        way(file, requests.offset[which], requests.length[which], buffer, requests.start[which], stream)
         name = way.__name__.strip("_")
-        ways[name] = ways.get(name, 0) + int(plan.length[which].sum())
-    return Fetched(buffer, (buffer.data.ptr + starts).astype(np.uint64), ways)
+        ways[name] = ways.get(name, 0) + int(requests.length[which].sum())
+    return Fetched(buffer, (buffer.data.ptr + requests.tile).astype(np.uint64), requests.aligned, ways)
 
 
 def _kvikio(
@@ -94,8 +135,8 @@ def _kvikio(
     starts: NDArray[np.int64],
     stream: cupy.cuda.Stream,  # noqa: ARG001 - kvikio copies on its own
 ) -> None:
-    """Queue one read a tile straight to its place, then wait for all."""
-    handle = files.open_kvikio(file)
+    """Queue one read for each request straight to its place, then wait for all."""
+    handle = files.open_kvikio(file, int((offsets + lengths).max()))
     futures = [
         (handle.pread(buffer[start : start + length], length, offset), length)
         for start, length, offset in zip(starts.tolist(), lengths.tolist(), offsets.tolist(), strict=True)

@@ -32,8 +32,8 @@ def _kvikio() -> Any:  # noqa: ANN401 - a module without types
 
 
 def can_kvikio(file: FileReference) -> bool:
-    """Whether kvikio is installed and reads `file`."""
-    return file.local_path is not None and _kvikio() is not None
+    """Whether kvikio is installed and reads `file`: from the file system, or over plain http(s)."""
+    return (file.local_path is not None or file.http_url is not None) and _kvikio() is not None
 
 
 def threads() -> int | None:
@@ -48,13 +48,22 @@ def set_threads(number: int) -> None:
         kvikio.defaults.set("num_threads", number)
 
 
-def open_kvikio(file: FileReference) -> Any:  # noqa: ANN401 - kvikio.CuFile
-    """Return an open handle; a file that was replaced since is opened anew.
+def open_kvikio(file: FileReference, end: int) -> Any:  # noqa: ANN401 - kvikio.CuFile or kvikio.RemoteFile
+    """Return an open handle; a local file that was replaced since is opened anew.
+
+    Args:
+        file: one that `can_kvikio`.
+        end: where the last byte to be read ends: a remote file is then not asked for its length.
 
     Raises:
         TiffNotFoundError: it is not there.
         TiffAccessError: it cannot be opened.
     """
+    if file.http_url is not None:
+        try:
+            return _kvikio().RemoteFile.open_http(file.http_url, nbytes=end)
+        except Exception as error:
+            raise unreadable(file, error) from error
     path = file.local_path
     assert path is not None  # noqa: S101 - can_kvikio() says so
     try:

@@ -61,13 +61,17 @@ def _kernels(device: int) -> dict[str, Any]:  # noqa: ARG001 - one module for ea
     import cupy
 
     source = (resources("tiff_codecs.gpu") / "kernels" / "inflate.cu").read_text()
-    macros = {"THREADS": THREADS, "SPAN": SPAN, "WARMUP": WARMUP, "ROOM": ROOM}
-    options = ("--std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
-    module = cupy.RawModule(code=source, options=options)
+    module = cupy.RawModule(code=source, options=compile_options())
     kernels = {name: module.get_function(name) for name in ("find", "scan", "merge", "write")}
     for name in ("scan", "write"):
         kernels[name].max_dynamic_shared_size_bytes = shared_bytes(name)
     return kernels
+
+
+def compile_options() -> tuple[str, ...]:
+    """What `kernels/inflate.cu` is compiled with."""
+    macros = {"THREADS": THREADS, "SPAN": SPAN, "WARMUP": WARMUP, "ROOM": ROOM}
+    return ("--std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
 def shared_bytes(kernel: str) -> int:

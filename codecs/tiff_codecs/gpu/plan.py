@@ -31,6 +31,11 @@ class FileReference(Protocol):
         """Its path in the file system, None for a file elsewhere."""
         ...
 
+    @property
+    def http_url(self) -> str | None:
+        """Its URL where plain http(s) requests get it, else None."""
+        ...
+
     def read(self, start: int, end: int) -> Buffer:
         """Read bytes [start, end) into host memory."""
         ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from collections.abc import Buffer
@@ -11,10 +12,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MISSING", "OTHERWISE", "References", "StoreFile"]
+__all__ = ["MISSING", "OTHERWISE", "References", "StoreFile", "http_url"]
 
 MISSING: Final = -1
 OTHERWISE: Final = -2
+
+
+def http_url(store: Any, path: str) -> str | None:  # noqa: ANN401 - any store
+    """The URL of a file in obstore's HTTPStore that asks for nothing but the file; None for any other store."""
+    if type(store).__name__ != "HTTPStore" or not type(store).__module__.startswith("obstore"):
+        return None
+    options: dict[str, Any] = dict(store.client_options or {})
+    if options.keys() & {"default_headers", "proxy_url", "proxy_ca_certificate"}:
+        return None
+    return f"{store.url.rstrip('/')}/{quote(path)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +36,11 @@ class StoreFile:
     local_path: str | None
     store: Any
     path: str
+
+    @property
+    def http_url(self) -> str | None:
+        """Its URL where plain http(s) requests get it, else None."""
+        return http_url(self.store, self.path)
 
     def read(self, start: int, end: int) -> Buffer:
         """Read bytes [start, end) into host memory."""

@@ -81,5 +81,19 @@ def enable(device: int | str | None = None, *, memory_limit: int | None = None, 
         }
     )
     config.__enter__()
+    if chosen.number is not None:
+        _use_on_zarrs_thread(chosen.number)
     _current.append(chosen)
     return Enabled(chosen, config)
+
+
+def _use_on_zarrs_thread(number: int) -> None:
+    """Make a device current in the thread where zarr allocates results: CuPy's current device belongs to a thread."""
+    from zarr.core.sync import sync
+
+    async def use() -> None:
+        import cupy
+
+        cupy.cuda.Device(number).use()
+
+    sync(use())
