@@ -18,7 +18,7 @@ from tiff_codecs import TiffDataError, TiffUnsupportedError, TileCodec, TileLayo
 
 CODECS = {
     codec.codec_name: codec
-    for codec in vars(tiff_codecs).values()
+    for codec in (getattr(tiff_codecs, name) for name in tiff_codecs.__all__)
     if isinstance(codec, type) and hasattr(codec, "codec_name")
 }
 PIPELINES = [name for name in ("BatchedCodecPipeline", "FusedCodecPipeline") if hasattr(codec_pipeline, name)]

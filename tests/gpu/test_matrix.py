@@ -1,0 +1,46 @@
+"""Two thousand cases of the matrix whose compression the device decodes: the same pixels as on the CPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+
+import numpy as np
+import pytest
+import virtual_cog
+
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # the writers' warnings
+
+ON_DEVICE = re.compile(r"-(none|deflate|zstd|packbits)-p")
+PARTS = 8
+EVERY = 7
+
+
+@pytest.fixture(scope="module")
+def gen(shared):
+    spec = importlib.util.spec_from_file_location("matrix_gen", shared / "matrix" / "gen.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_sample(gen, tmp_path, part):
+    pytest.importorskip("rasterio")
+    for folder in ("files", "ref"):
+        (tmp_path / folder).mkdir()
+    cases = [case for case in gen.matrix("full") if ON_DEVICE.search(case["id"])][::EVERY][part::PARTS]
+    read = 0
+    for case in cases:
+        made, _refused = gen.make_matrix(case, str(tmp_path))
+        if made is None:
+            continue
+        truth = np.load(made["ref"])
+        pixels = virtual_cog.read(made["path"], device="gpu")
+        assert pixels.dtype == truth.dtype, made["id"]
+        np.testing.assert_array_equal(pixels.get(), truth, err_msg=made["id"])
+        read += 1
+    assert read > 200
