@@ -17,8 +17,8 @@ __all__ = ["Outcome", "can_inflate", "inflate"]
 
 THREADS: Final = 256
 SPAN: Final = 264
-WARMUP: Final = 64
-ROOM: Final = 16384
+WARMUP: Final = 96
+ROOM: Final = 20480
 """How the kernels are compiled: see the top of `kernels/inflate.cu`."""
 
 MOST_SOURCE: Final = 2**29 - 64
@@ -32,7 +32,7 @@ SEGMENT_BYTES: Final = 40
 
 SMALLEST_SEGMENT: Final = 32 * 1024
 LARGEST_SEGMENT: Final = 256 * 1024
-SEGMENTS_PER_PROCESSOR: Final = 20
+SEGMENTS_PER_PROCESSOR: Final = 14
 """Streams are cut into segments, of so many bytes, that are scanned at the same time."""
 
 BLOCK_BYTES: Final = 4096

@@ -29,10 +29,16 @@ typedef unsigned long long u64;
 #define WARMUP 96     // bits before its span where a thread begins, to be in step when it gets there
 #endif
 #ifndef ROOM
-#define ROOM 16384    // bytes of output held in shared memory
+#define ROOM 20480    // bytes of output held in shared memory
 #endif
 #ifndef SHORT
-#define SHORT 8       // bytes of a match that its thread writes by itself
+#define SHORT 16      // bytes of a match that its thread writes by itself
+#endif
+#ifndef SCAN_BLOCKS
+#define SCAN_BLOCKS 8     // blocks of threads that a multiprocessor shall hold
+#endif
+#ifndef WRITE_BLOCKS
+#define WRITE_BLOCKS 1
 #endif
 #ifndef HOPS
 #define HOPS 8        // references followed at a time
@@ -346,7 +352,9 @@ __device__ bool begins_codes(const Bits& bits, u32 bit) {
 }
 
 #define CANDIDATES 1024
+#ifndef SEARCH_WORDS
 #define SEARCH_WORDS 2048   // words looked through before what was found is looked at closely
+#endif
 
 struct Find {
     u16 kraft[4096];           // of four code lengths of 3 bits, in 128ths
@@ -492,7 +500,9 @@ __device__ u32 read_lengths(Scan& shared, u32 at, int lane) {
 }
 
 // How many literals are tried for each word that is looked at, before what is none gets its turn
+#ifndef LITERALS
 #define LITERALS 3
+#endif
 
 struct Span {
     u32 start, stop;     // bits of the window
@@ -745,7 +755,7 @@ __device__ Block scan_block(Scan& shared, const Bits& bits, u32 bit, u64 offset,
     return block;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) scan(
+extern "C" __global__ void __launch_bounds__(THREADS, SCAN_BLOCKS) scan(
     const Stream* streams, const Piece* pieces, u32 number, const u32* firsts, u32 stream_number, const u32* starts,
     Segment* segments, u32* ticket,
     Window* windows, u32* spans, Codes* codes, u32 most_windows, u32 most_sets, u32 most_codes, u32* used)
@@ -930,7 +940,7 @@ __device__ __forceinline__ void jump(u16* out, u32 held) {
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) write(
+extern "C" __global__ void __launch_bounds__(THREADS, WRITE_BLOCKS) write(
     const Stream* streams, u32 number, const Window* windows, const u32* spans, const Codes* codes,
     const u32* list, const u32* places, const u32* counts, const u32* most, u32* ticket, u32* progress, u32* statuses)
 {
