@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+
 import virtual_cog
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # the writers' warnings

@@ -1,4 +1,4 @@
-"""DEFLATE on the device, parallel inside a tile: the host's part of `kernels/inflate.cu`."""
+"""DEFLATE on the device, parallel inside a tile: the host's part of `kernels/inflate`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ THREADS: Final = 256
 SPAN: Final = 264
 WARMUP: Final = 96
 ROOM: Final = 20480
-"""How the kernels are compiled: see the top of `kernels/inflate.cu`."""
+"""How the kernels are compiled: see the top of `kernels/inflate`."""
 
 MOST_SOURCE: Final = 2**29 - 64
 MOST_TARGET: Final = 2**32 - 64
@@ -60,16 +60,21 @@ def can_inflate(source_bytes: NDArray[np.uint64], target_bytes: NDArray[np.uint6
 def _kernels(device: int) -> dict[str, Any]:  # noqa: ARG001 - one module for each device
     import cupy
 
-    source = (resources("tiff_codecs.gpu") / "kernels" / "inflate.cu").read_text()
-    module = cupy.RawModule(code=source, options=compile_options())
+    module = cupy.RawModule(code=source(), options=compile_options())
     kernels = {name: module.get_function(name) for name in ("find", "scan", "merge", "write")}
     for name in ("scan", "write"):
         kernels[name].max_dynamic_shared_size_bytes = shared_bytes(name)
     return kernels
 
 
+def source() -> str:
+    """The CUDA source of the kernels: the files of their folder, in order."""
+    folder = resources("tiff_codecs.gpu") / "kernels" / "inflate"
+    return "\n".join(part.read_text() for part in sorted(folder.iterdir(), key=lambda part: part.name))
+
+
 def compile_options() -> tuple[str, ...]:
-    """What `kernels/inflate.cu` is compiled with."""
+    """What `kernels/inflate` is compiled with."""
     macros = {"THREADS": THREADS, "SPAN": SPAN, "WARMUP": WARMUP, "ROOM": ROOM}
     return ("--std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
 
