@@ -133,6 +133,7 @@ def band_attributes(scene: Scene, geo: Georeference) -> tuple[dict[str, Any], An
     metadata = gdal_metadata(scene)
     for name, value in metadata.items.items():
         attributes[f"GDAL_{name}" if name in CF_NAMES else name] = value
+    attributes |= _band_items(metadata, scene.image.bands)
     attributes |= _band_descriptions(metadata, scene.image.bands)
     if geo.is_known:
         attributes["grid_mapping"] = GRID_MAPPING
@@ -192,6 +193,16 @@ def _merged(main: BandMetadata, own: BandMetadata) -> BandMetadata:
         unit=main.unit if own.unit is None else own.unit,
         colorinterp=main.colorinterp if own.colorinterp is None else own.colorinterp,
     )
+
+
+def _band_items(metadata: GdalMetadata, bands: int) -> dict[str, Any]:
+    """Metadata items of the bands: one value where all have the same, else a list with "" for those that have none."""
+    each = [metadata.band(index).items for index in range(bands)]
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(name for items in each for name in items):
+        values = [items.get(name, "") for items in each]
+        found[f"GDAL_{name}" if name in CF_NAMES else name] = values[0] if len(set(values)) == 1 else values
+    return found
 
 
 def _band_descriptions(metadata: GdalMetadata, bands: int) -> dict[str, Any]:

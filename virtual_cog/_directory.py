@@ -107,7 +107,7 @@ class Directory:
         index, offset = len(self._ifds), self._next
         self._visit(offset, index)
         try:
-            ifd, follows = yield from read_ifd(self.header, self.segments, offset, index=index)
+            ifd, follows = yield from read_ifd(self.header, self.segments, offset, index=index, ahead=self._ahead())
         except TiffFormatError as error:
             raise error.with_context(url=self.url) from None
         self._next = follows
@@ -136,14 +136,20 @@ class Directory:
                 offsets = yield from sub_ifd_offsets(ifd, segments)
                 found += [(ifd, offset) for offset in offsets]
             ahead = [o for _, o in found if 8 <= o <= self.size - 8 and segments.get(o, o + 8) is None]
-            yield from segments.ensure([(o, min(o + TABLE_READ, self.size)) for o in ahead])
+            yield from segments.ensure([(o, min(o + self._ahead(), self.size)) for o in ahead])
             for ifd, offset in found:
                 index = len(self._ifds)
                 self._visit(offset, index)
-                sub, _ = yield from read_ifd(self.header, segments, offset, index=index, parent=ifd.index)
+                sub, _ = yield from read_ifd(
+                    self.header, segments, offset, index=index, parent=ifd.index, ahead=self._ahead()
+                )
                 self._ifds.append(sub)
         except TiffFormatError as error:
             raise error.with_context(url=self.url) from None
+
+    def _ahead(self) -> int:
+        """How many bytes to ask for at an IFD that has not been read: as many as the last one took, if any."""
+        return min(TABLE_READ, self._ifds[-1].nbytes) if self._ifds else TABLE_READ
 
     def _visit(self, offset: int, index: int) -> None:
         if offset in self._offsets or index >= MAX_IFDS:

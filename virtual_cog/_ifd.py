@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from virtual_cog._header import Header
     from virtual_cog._segments import Range, Segments, Steps
 
-TABLE_READ = 1024
-"""Bytes asked for at the place of an IFD whose length is not known yet: a usual table with its values fills them."""
+TABLE_READ = 512
+"""Bytes asked for at the place of the first IFD that has not been read yet, of which no length is known.
+
+A usual table with its values fills them: with the first request, whose bytes are then for nothing, no more than 32 KiB
+are read beyond what is needed.
+"""
 
 
 @cache
@@ -102,6 +106,13 @@ class Ifd:
             )
         return (start, end)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the table and of all values outside it, as far as they can lie in the file."""
+        room = self._table.dtype["inline"].itemsize
+        values = sum(count for count in self._nbytes if count > room)
+        return min(self._segments.size, self._table.nbytes + 2 * room + values)
+
     def load(self, tags: Iterable[int]) -> list[Range]:
         """The file ranges that :meth:`values` of ``tags`` will need; damaged ones are left out."""
         ranges: list[Range] = []
@@ -183,9 +194,11 @@ class Ifd:
 
 
 def read_ifd(
-    header: Header, segments: Segments, offset: int, *, index: int, parent: int | None = None
+    header: Header, segments: Segments, offset: int, *, index: int, parent: int | None = None, ahead: int
 ) -> Steps[tuple[Ifd, int]]:
     """Read the table at ``offset``; returns the IFD and the offset of the next (0: none).
+
+    When nothing of it has been read, ``ahead`` bytes are asked for at once.
 
     Raises:
         TiffFormatError: the table does not fit in the file, or holds no tag.
@@ -200,7 +213,7 @@ def read_ifd(
             way_out="the file is cut short or damaged: fetch it again",
         )
     if segments.get(offset, offset + counter) is None:
-        yield from segments.ensure([(offset, min(offset + TABLE_READ, size))])
+        yield from segments.ensure([(offset, min(offset + ahead, size))])
     counted = segments.get(offset, offset + counter)
     assert counted is not None  # noqa: S101 - ensure() has just read it
     entries = int.from_bytes(counted, header.byte_order)

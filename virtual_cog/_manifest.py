@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from virtualizarr.manifests import ChunkManifest, ManifestArray, ManifestGroup
-from virtualizarr.manifests.utils import create_v3_array_metadata
+from zarr.core.metadata.v3 import ArrayV3Metadata
+from zarr.dtype import parse_data_type
 
 from virtual_cog._attributes import (
     Georeference,
@@ -92,15 +94,14 @@ def mask_array(mask: Scene, bands: int, geo: Georeference) -> ManifestArray:
 
 def _tile_array(scene: Scene, bands: int, attributes: dict[str, Any], fill_value: Any) -> ManifestArray:  # noqa: ANN401
     image, tiles = scene.image, scene.tiles
-    metadata = create_v3_array_metadata(
-        shape=(bands, image.height, image.width),
-        data_type=image.dtype,
-        chunk_shape=(image.tile_bands, image.tile_height, image.tile_width),
-        chunk_key_encoding=CHUNK_KEYS,  # type: ignore[arg-type]
-        fill_value=fill_value,
-        codecs=codec_chain(image),
-        attributes=attributes,
-        dimension_names=DIMENSIONS,
+    metadata = _array_metadata(
+        (bands, image.height, image.width),
+        image.dtype,
+        (image.tile_bands, image.tile_height, image.tile_width),
+        codec_chain(image),
+        attributes,
+        DIMENSIONS,
+        fill_value,
     )
     planes, rows, columns = image.grid
     grid = (planes if bands == image.bands else bands, rows, columns)
@@ -120,15 +121,7 @@ def _tile_array(scene: Scene, bands: int, attributes: dict[str, Any], fill_value
 def _inline(values: np.ndarray, dimensions: tuple[str, ...], attributes: dict[str, Any]) -> ManifestArray:
     """Build an array whose one chunk is held in the manifest itself."""
     serializer: dict[str, Any] = {"name": "bytes", "configuration": {"endian": sys.byteorder}}
-    metadata = create_v3_array_metadata(
-        shape=values.shape,
-        data_type=values.dtype,
-        chunk_shape=values.shape,
-        chunk_key_encoding=CHUNK_KEYS,  # type: ignore[arg-type]
-        codecs=[serializer],
-        attributes=attributes,
-        dimension_names=dimensions,
-    )
+    metadata = _array_metadata(values.shape, values.dtype, values.shape, [serializer], attributes, dimensions)
     grid = (1,) * values.ndim
     manifest = ChunkManifest.from_arrays(
         paths=np.full(grid, "__inlined__", np.dtypes.StringDType()),
@@ -138,3 +131,33 @@ def _inline(values: np.ndarray, dimensions: tuple[str, ...], attributes: dict[st
         inlined={(0,) * values.ndim: values.tobytes()},
     )
     return ManifestArray(metadata, manifest)
+
+
+def _array_metadata(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    chunk_shape: tuple[int, ...],
+    codecs: list[dict[str, Any]],
+    attributes: dict[str, Any],
+    dimensions: tuple[str, ...],
+    fill_value: Any = None,  # noqa: ANN401
+) -> ArrayV3Metadata:
+    """Build what VirtualiZarr's `create_v3_array_metadata` does, in half the time: see :func:`_data_type`."""
+    data_type = _data_type(dtype)
+    return ArrayV3Metadata(
+        shape=shape,
+        data_type=data_type,
+        chunk_grid={"name": "regular", "configuration": {"chunk_shape": chunk_shape}},
+        chunk_key_encoding=CHUNK_KEYS,  # type: ignore[arg-type]
+        fill_value=data_type.default_scalar() if fill_value is None else fill_value,
+        codecs=codecs,  # type: ignore[arg-type]
+        attributes=attributes,
+        dimension_names=dimensions,
+        storage_transformers=None,
+    )
+
+
+@lru_cache(maxsize=64)
+def _data_type(dtype: np.dtype[Any]) -> Any:  # noqa: ANN401 - one of Zarr's classes
+    """Zarr's data type, remembered: Zarr tries all that it knows of (0.1 ms), and a file has five arrays."""
+    return parse_data_type(dtype, zarr_format=3)

@@ -64,9 +64,11 @@ class Segments:
 
         Every range must end within the file: the caller has checked it and knows what to say.
         """
-        missing = sorted(r for r in ranges if self.get(*r) is None)
-        if not missing:
+        asked = [r for r in ranges if self.get(*r) is None]
+        if not asked:
             return
+        heads = [(start, self._held_to(start)) for start, _ in asked]
+        missing = sorted((held, end) for (_, held), (_, end) in zip(heads, asked, strict=True))
         wanted: list[Range] = [missing[0]]
         for start, end in missing[1:]:
             last_start, last_end = wanted[-1]
@@ -76,3 +78,13 @@ class Segments:
                 wanted.append((start, end))
         for (start, _), data in zip(wanted, (yield wanted), strict=True):
             self.add(start, data)
+        # a range whose head was held already is put together, so that one segment holds it all
+        for (start, held), (_, end) in zip(heads, asked, strict=True):
+            head, tail = self.get(start, held), self.get(held, end)
+            if held > start and head is not None and tail is not None:
+                self.add(start, bytes(head) + bytes(tail))
+
+    def _held_to(self, start: int) -> int:
+        """Where the bytes end that are held from ``start`` on; ``start`` where there are none."""
+        at = bisect_right(self._starts, start) - 1
+        return max(start, self._end(at)) if at >= 0 else start

@@ -119,8 +119,9 @@ def _check_lengths(image: Image, counts: Table, damaged: Damaged, tag: Tag) -> T
     It also keeps a few damaged bytes from asking for terabytes of memory.
     """
     expansion = MAX_EXPANSION.get(image.compression)
-    if expansion is None or image.subsampling != (1, 1):
-        return counts
+    mixed = len(image.bits_per_sample) > 1 or len(image.sample_format) > 1
+    if expansion is None or image.subsampling != (1, 1) or mixed:
+        return counts  # not decoded here, which is said where pixels are wanted
     needed = np.full((1, image.grid[1], 1), tile_bytes(image, image.tile_height), dtype=object)
     if image.last_strip_rows is not None:
         needed[0, -1, 0] = tile_bytes(image, image.last_strip_rows)

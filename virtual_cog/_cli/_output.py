@@ -109,7 +109,7 @@ def need(*packages: str) -> None:
         raise TiffOptionError(
             f"this command needs {' and '.join(missing)}",
             found="not installed" if len(missing) == 1 else "none of them installed",
-            way_out="pip install 'virtual-cog[demo]'",
+            way_out="install the extra demo: pip install '.[demo]' in a checkout of virtual-cog",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from importlib import import_module
 from pathlib import Path  # noqa: TC003 - cyclopts resolves annotations
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
@@ -72,6 +73,7 @@ def read(
     from virtual_cog._registry import resolve
     from virtual_cog._scene import load_image
 
+    import_module("virtual_cog._read")  # what reading needs is imported before the clock starts
     replaces = output is not None and _check_output(output, overwrite=overwrite)
     started = time.perf_counter()
     source = resolve(url)
