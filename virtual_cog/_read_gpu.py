@@ -72,7 +72,7 @@ def read_scene_gpu(
     shape = (image.bands, wanted.height, wanted.width)
     with where.current():
         out = where.output(shape, layout.dtype, out)
-        plan, whole = _plan(source, scene, wanted, out)
+        plan, whole = plan_scene(source, scene, wanted, out)
         if not whole:
             fill = parse_nodata(scene.text(Tag.GDALNodata) or "", layout.dtype)
             out[...] = 0 if fill is None else fill
@@ -81,7 +81,7 @@ def read_scene_gpu(
     return out
 
 
-def _plan(source: Source, scene: Scene, window: Window, out: cupy.ndarray) -> tuple[ReadPlan, bool]:
+def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) -> tuple[ReadPlan, bool]:
     """The tiles that ``window`` touches, and whether they cover all of it."""
     image = scene.image
     layout, compression = check_readable(image), compression_of(image)
