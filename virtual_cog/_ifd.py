@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from virtual_cog._header import Header
     from virtual_cog._segments import Range, Segments, Steps
 
-TABLE_READ = 512
+TABLE_READ = 8 * 1024
 """Bytes asked for at the place of the first IFD that has not been read yet, of which no length is known.
 
 A usual table with its values fills them: with the first request, whose bytes are then for nothing, no more than 32 KiB

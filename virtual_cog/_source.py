@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from virtual_cog._segments import Range, Steps
 
-PREFETCH = 32 * 1024
+PREFETCH = 24 * 1024
 """Bytes of the first request: holds the IFDs of an ordinary COG (2,000 tiles and their overviews)."""
 
 

@@ -22,8 +22,8 @@ MOST = 32 * 1024
 # name: requests for the main image, requests for all IFDs
 FILES = {
     "cog": (header_files.write_cog, 1, 1),
-    "overviews_behind": (header_files.write_overviews_behind, 1, 9),
-    "ifds_at_the_end": (header_files.write_ifds_at_the_end, 3, 11),
+    "overviews_behind": (header_files.write_overviews_behind, 1, 2),
+    "ifds_at_the_end": (header_files.write_ifds_at_the_end, 2, 3),
     "many_tiles": (header_files.write_many_tiles, 2, 2),
 }
 

@@ -37,7 +37,7 @@ def _profile(tile: int) -> dict:
 
 
 def _pixels(tile: int) -> np.ndarray:
-    """Small images are of noise, so that their tiles still push what follows behind the first 32 KiB."""
+    """Small images are of noise, so that their tiles still push what follows behind the first request."""
     side = 10980 * tile // FULL
     if tile == FULL:
         return np.broadcast_to(np.arange(side, dtype="u2"), (1, side, side))
