@@ -44,6 +44,8 @@ def _zarr(pipeline: str | None, task: Task, threads: int) -> Call:
     if threads == 1:
         settings["async.concurrency"] = 1  # one chunk at a time; Zarr's threads are made once for the process
     if pipeline is not None:
+        if not hasattr(library("zarr.core.codec_pipeline"), pipeline.rpartition(".")[2]):
+            raise DeclinedError(f"zarr {zarr.__version__} has no {pipeline}")
         settings["codec_pipeline.path"] = pipeline
 
     def call() -> Any:  # noqa: ANN401
