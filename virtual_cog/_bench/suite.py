@@ -62,8 +62,8 @@ class Comparison:
 
     @property
     def ours_failed(self) -> bool:
-        """Whether a reader of this library was not timed although others were."""
-        return any(outcome.reader.ours and outcome.status != "timed" for outcome in self.outcomes)
+        """Whether a reader of this library was to be timed, and could not."""
+        return any(outcome.reader.ours and outcome.status not in {"timed", "declined"} for outcome in self.outcomes)
 
 
 def compare(
