@@ -12,6 +12,7 @@ import functools
 import importlib.util
 import json
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,17 @@ def cases() -> dict[str, Case]:
     if not _cases():
         _missing(SHARED / "cases")
     return {case.path.name: case for case in _cases()}
+
+
+@pytest.fixture(scope="module")
+def gen(shared):
+    """The generator of the matrix, which is a script beside the repository."""
+    spec = importlib.util.spec_from_file_location("matrix_gen", shared / "matrix" / "gen.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
 
 
 @functools.cache

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -16,16 +14,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # the writ
 ON_DEVICE = re.compile(r"-(none|deflate|zstd|packbits)-p")
 PARTS = 8
 EVERY = 7
-
-
-@pytest.fixture(scope="module")
-def gen(shared):
-    spec = importlib.util.spec_from_file_location("matrix_gen", shared / "matrix" / "gen.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
 
 
 @pytest.mark.parametrize("part", range(PARTS))

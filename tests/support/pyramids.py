@@ -41,6 +41,11 @@ def write(path, pixels, *, mask=None, overviews=(), **options):
     return path
 
 
+def write_cog(path, pixels, **options):
+    """A COG as GDAL's driver makes it."""
+    return write(path, pixels, driver="COG", **options)
+
+
 def pyramid(path, ifd=0, **options) -> xr.DataTree:
     store = virtual_cog.open_store(path, ifd=ifd, layout="pyramid")
     return xr.open_datatree(

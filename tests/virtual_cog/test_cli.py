@@ -19,6 +19,7 @@ import tifffile
 import zarr
 
 from httpserver import serve
+from pyramids import write_cog
 from tiff_codecs.errors import TiffOptionError
 from virtual_cog import _icechunk_containers, _info
 from virtual_cog._cli import main, read
@@ -26,17 +27,6 @@ from virtual_cog._cli._output import byte_text, plural, printable, time_text
 from virtual_cog._icechunk import group_names
 
 HEAVY = {"xarray", "icechunk", "matplotlib", "rasterio", "virtualizarr"}
-UTM = rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6)
-
-
-def write_cog(path, pixels, **options):
-    bands, height, width = pixels.shape
-    options = {"crs": "EPSG:32631", "transform": UTM, "compress": "deflate", "blocksize": 128} | options
-    with rasterio.open(
-        path, "w", driver="COG", width=width, height=height, count=bands, dtype=pixels.dtype, **options
-    ) as file:
-        file.write(pixels)
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -16,17 +14,6 @@ COVERED = re.compile(r"-(none|deflate|lzw|zstd|lzma|packbits)-p")
 PARTS = 8
 EVERY = 37
 """One case in so many: prime to the lengths of the matrix's axes, so that the sample takes all their values."""
-
-
-@pytest.fixture(scope="module")
-def gen(shared):
-    """The generator of the matrix, which is a script beside the repository."""
-    spec = importlib.util.spec_from_file_location("matrix_gen", shared / "matrix" / "gen.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
 
 
 def sample(gen, part):

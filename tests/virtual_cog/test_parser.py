@@ -18,6 +18,7 @@ from obstore.store import LocalStore
 from virtualizarr.parsers.typing import Parser
 
 import virtual_cog
+from pyramids import write_cog
 from tiff_codecs.errors import TiffError, TiffOptionError, TiffUnsupportedError
 from virtual_cog import COGParser
 
@@ -27,22 +28,10 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:The LocalFileSystem storage:UserWarning",
 )
 
-UTM = rasterio.Affine(10, 0, 5e5, 0, -10, 4.6e6)
-
 
 @pytest.fixture
 def registry():
     return ObjectStoreRegistry({"file://": LocalStore()})
-
-
-def write_cog(path, pixels, **options):
-    bands, height, width = pixels.shape
-    options = {"crs": "EPSG:32631", "transform": UTM, "compress": "deflate", "blocksize": 128} | options
-    with rasterio.open(
-        path, "w", driver="COG", width=width, height=height, count=bands, dtype=pixels.dtype, **options
-    ) as file:
-        file.write(pixels)
-    return path
 
 
 @pytest.fixture

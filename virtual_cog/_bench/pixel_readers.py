@@ -198,4 +198,4 @@ PIXEL_READERS: Final[tuple[Reader, ...]] = (
     *_pixels("async-geotiff", _async_geotiff, ("all",), needs=("async_geotiff",), risky=True),
     *_pixels("virtual-tiff", _virtual_tiff, ("all",), needs=("virtual_tiff",), risky=True, inspect=_at_least_three),
 )
-"""In the order of reports. Readers that decode on a GPU stand here too, once there are such."""
+"""In the order of reports."""
