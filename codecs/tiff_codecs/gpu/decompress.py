@@ -14,7 +14,7 @@ import numpy as np
 from tiff_codecs import fill_order
 from tiff_codecs.errors import TiffDataError
 from tiff_codecs.gpu import nvcomp
-from tiff_codecs.gpu.inflate import can_inflate, inflate
+from tiff_codecs.gpu.inflate import Inflation, can_inflate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +30,10 @@ __all__ = ["Decompressed", "decompress", "decompress_on_host", "device_decoder",
 ZLIB_HEADER: Final = 2
 ZLIB_TRAILER: Final = 4
 ALIGNMENT: Final = 16
+
+ARRIVAL_BYTES: Final = 32 * 1024 * 1024
+ARRIVALS: Final = (1 / 3, 2 / 3)
+"""From so many compressed bytes on, decoding begins when these parts of them are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ def decompress(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> De
 
 
 def _stored(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:  # noqa: ARG001
+    fetched.wait()
     return Decompressed((fetched.buffer,), fetched.address, None)
 
 
@@ -94,22 +99,36 @@ def _deflate(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Deco
     buffer, address, lengths = _room(plan)
     compressed = np.maximum(plan.length - ZLIB_HEADER - ZLIB_TRAILER, 0).astype(np.uint64)
     source = fetched.address + np.uint64(ZLIB_HEADER)
-    if can_inflate(compressed, lengths) or not fetched.aligned:
-        outcome: Any = inflate(source, compressed, address, lengths, stream)
-    else:
-        outcome = nvcomp.decompress("deflate", source, compressed, address, lengths, stream)
     table = cupy.asarray(np.stack([address, lengths, source + compressed]))
     equal = cupy.empty(len(plan), np.int32)
+    if can_inflate(compressed, lengths) or not fetched.aligned:
+        batch = Inflation(source, compressed, address, lengths, stream)
+        for tiles in _arrivals(plan.length):
+            fetched.wait(tiles)
+            batch.scan(tiles)
+        outcome: Any = batch.write()
+    else:
+        fetched.wait()
+        outcome = nvcomp.decompress("deflate", source, compressed, address, lengths, stream)
     adler32 = _kernel("adler32", cupy.cuda.runtime.getDevice())
     adler32((len(plan),), (512,), (table[0], table[1], table[2], equal), stream=stream)
     good = (equal != 0) & (outcome.statuses == 0) & (outcome.sizes == table[1])
     return Decompressed((fetched.buffer, buffer, table, outcome), address, good.astype(np.int32))
 
 
+def _arrivals(lengths: NDArray[np.int64]) -> list[int]:
+    """After how many tiles to begin, with those that are there while others are on their way; all of them at last."""
+    ends = np.cumsum(lengths)
+    if ends[-1] < ARRIVAL_BYTES:
+        return [len(lengths)]
+    return [*(np.searchsorted(ends, np.multiply(ARRIVALS, ends[-1])) + 1).tolist(), len(lengths)]
+
+
 def _zstd(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
     import cupy
 
     buffer, address, lengths = _room(plan)
+    fetched.wait()
     outcome = nvcomp.decompress("zstd", fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
     good = (outcome.statuses == nvcomp.SUCCESS) & (outcome.sizes == cupy.asarray(lengths))
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
@@ -148,6 +167,7 @@ def _packbits(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Dec
     import cupy
 
     buffer, address, lengths = _room(plan)
+    fetched.wait()
     outcome = packbits(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
     good = (outcome.sizes == cupy.asarray(lengths)).astype(np.int32)
     return Decompressed((fetched.buffer, buffer, outcome), address, good)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Device", "arena", "devices", "parse_device", "why_no_device"]
 
-MOST_THREADS: Final = 16
-"""Threads of kvikio at most: more gain nothing from a page cache."""
+MOST_THREADS: Final = 12
+"""Threads of kvikio at most: more gain nothing from a page cache, and disturb those that queue work."""
 
 _streams = threading.local()
 
@@ -166,4 +166,4 @@ def _own_stream(module: Any, purpose: str = "work") -> Any:  # noqa: ANN401
 def _threads() -> None:
     """Give kvikio threads, unless someone has chosen a number: it begins with one."""
     if "KVIKIO_NTHREADS" not in os.environ and files.threads() == 1:
-        files.set_threads(min(MOST_THREADS, os.cpu_count() or 1))
+        files.set_threads(max(1, min(MOST_THREADS, 3 * (os.cpu_count() or 1) // 4)))

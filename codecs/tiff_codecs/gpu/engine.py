@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tiff_codecs.gpu.plan import ReadPlan
 
-__all__ = ["Report", "execute"]
+__all__ = ["Report", "execute", "place_tiles"]
 
 log = logging.getLogger("tiff_codecs.gpu")
 
@@ -112,14 +112,18 @@ def _queue_parts(
                 fetched = fetch(part, stream)
                 for way, count in fetched.ways.items():
                     report.ways[way] = report.ways.get(way, 0) + count
-                now = report.add("fetch", now)
-                tiles = decompress(part, fetched, stream)
+                try:
+                    tiles = decompress(part, fetched, stream)
+                finally:
+                    fetched.settle()
+                report.seconds["fetch"] = report.seconds.get("fetch", 0.0) + fetched.seconds
+                now += fetched.seconds
             else:
                 tiles = decompress_on_host(part, stream)
                 report.host_tiles += len(part)
                 report.ways["host"] = report.ways.get("host", 0) + int(part.length.sum())
             now = report.add("decompress", now)
-            _scatter(part, tiles, out, stream)
+            place_tiles(part, tiles, out, stream)
             queued.append((tiles, stream.record()))
             now = report.add("scatter", now)
             if tiles.good is not None:
@@ -131,7 +135,8 @@ def _queue_parts(
     return outcomes
 
 
-def _scatter(plan: ReadPlan, tiles: Decompressed, out: cupy.ndarray, stream: cupy.cuda.Stream) -> None:
+def place_tiles(plan: ReadPlan, tiles: Decompressed, out: cupy.ndarray, stream: cupy.cuda.Stream) -> None:
+    """Queue the last step: samples are decoded, and the wanted pixels of each tile written to their place in `out`."""
     if not is_supported(plan.layout):
         for tile in range(len(plan)):
             _place_from_host(plan, tile, tile_on_host(plan, tile), out, stream)
@@ -152,7 +157,7 @@ def _again_on_host(
     if not len(which):
         return
     part = plan.take(which)
-    _scatter(part, decompress_on_host(part, stream), out, stream)
+    place_tiles(part, decompress_on_host(part, stream), out, stream)
     report.host_tiles += len(part)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -14,10 +18,12 @@ from tiff_codecs.gpu import files
 from tiff_codecs.gpu.device import arena
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     import cupy
     from numpy.typing import NDArray
 
-    from tiff_codecs.gpu.plan import ReadPlan
+    from tiff_codecs.gpu.plan import FileReference, ReadPlan
 
 __all__ = ["Fetched", "Requests", "fetch", "lay_out"]
 
@@ -27,16 +33,18 @@ HEADER: Final = {"deflate": 2}
 ALIGNMENT: Final = 16
 """Where each tile has a request of its own, its payload begins at a multiple of this: nvCOMP wants 4."""
 
-SMALL: Final = 64 * 1024
 GAP: Final = 16 * 1024
-MOST: Final = 1024 * 1024
-"""Tiles that are this small on the average are read together, if no more bytes than these lie between them, up to so
-many at a time."""
+MOST: Final = 3 * 1024 * 1024
+"""Tiles are read together if no more bytes than `GAP` lie between them, up to about `MOST` at a time: fewer and larger
+requests leave the interpreter to the work that goes on meanwhile."""
+
+LARGE: Final = {"none": 64 * 1024}
+"""Tiles of so many bytes on the average, `MOST` if it is not said here, have requests of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetched:
-    """Compressed tiles in device memory."""
+    """Compressed tiles in device memory, or on their way there."""
 
     buffer: cupy.ndarray
     """All bytes, uint8 of shape (bytes,)."""
@@ -45,7 +53,34 @@ class Fetched:
     aligned: bool
     """Whether the payload of each tile lies at a multiple of `ALIGNMENT`."""
     ways: dict[str, int]
-    """How many bytes came by which way: "kvikio", "pinned"."""
+    """How many bytes come by which way: "kvikio", "pinned"."""
+    request: NDArray[np.int64]
+    """Which of the requests brings each tile, never falling; shape (tiles,)."""
+    waiting: deque[Callable[[], None]]
+    """What waits for each of the requests, without those that were waited for."""
+    begun: float
+    """When the first request was made, by `time.perf_counter`."""
+    seconds: float = 0.0
+    """From then until the last of what was waited for was there."""
+
+    def wait(self, tiles: int | None = None) -> None:
+        """Return when the first `tiles` tiles are there, or all.
+
+        Raises:
+            TiffNotFoundError: a file is not there.
+            TiffAccessError: a file cannot be read, or is shorter than the plan.
+        """
+        requests = int(self.request[-1] if tiles is None else self.request[tiles - 1]) + 1
+        spare = int(self.request[-1]) + 1 - requests
+        while len(self.waiting) > spare:
+            self.waiting.popleft()()
+            self.seconds = perf_counter() - self.begun
+
+    def settle(self) -> None:
+        """Return when nothing writes to the buffer any more, whatever became of it."""
+        while self.waiting:
+            with contextlib.suppress(TiffAccessError):
+                self.waiting.popleft()()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +94,8 @@ class Requests:
     """Where the bytes go in the buffer."""
     tile: NDArray[np.int64]
     """Where each tile begins in the buffer, of length (tiles,)."""
+    request: NDArray[np.int64]
+    """Which request brings each tile, of length (tiles,)."""
     total: int
     """Bytes of the buffer: a decoder may load whole words past the end of a tile."""
     aligned: bool
@@ -66,13 +103,14 @@ class Requests:
 
 def lay_out(plan: ReadPlan) -> Requests:
     """Decide what is read with one request, and where it goes. The tiles must be in the order of the files."""
-    if plan.length.sum() >= SMALL * len(plan):
+    if plan.length.sum() >= LARGE.get(plan.compression.name, MOST) * len(plan):
         room = (plan.length + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT + 2 * ALIGNMENT
         starts = np.concatenate([[0], np.cumsum(room)])
         tile = starts[:-1] + ALIGNMENT - HEADER.get(plan.compression.name, 0)
         return Requests(
-            plan.file.astype(np.int64), plan.offset, plan.length, tile, tile, int(starts[-1]) + ALIGNMENT, aligned=True
-        )
+            plan.file.astype(np.int64), plan.offset, plan.length, tile, tile, np.arange(len(plan)),
+            int(starts[-1]) + ALIGNMENT, aligned=True,
+        )  # fmt: skip
     ends = np.maximum.accumulate(plan.offset + plan.length)
     apart = np.ones(len(plan), bool)
     apart[1:] = (plan.file[1:] != plan.file[:-1]) | (plan.offset[1:] > ends[:-1] + GAP)
@@ -92,15 +130,16 @@ def lay_out(plan: ReadPlan) -> Requests:
     starts = np.concatenate([[0], np.cumsum(room)]) + ALIGNMENT
     tile = starts[group] + plan.offset - offset[group]
     return Requests(
-        plan.file[first].astype(np.int64), offset, length, starts[:-1], tile, int(starts[-1]) + ALIGNMENT, aligned=False
-    )
+        plan.file[first].astype(np.int64), offset, length, starts[:-1], tile, group, int(starts[-1]) + ALIGNMENT,
+        aligned=False,
+    )  # fmt: skip
 
 
 def fetch(plan: ReadPlan, stream: cupy.cuda.Stream) -> Fetched:
-    """Read the bytes of all tiles of `plan` into one device buffer.
+    """Begin to read the bytes of all tiles of `plan` into one device buffer.
 
     Reads write into the buffer at once, not in a stream's order, so it comes from a part of CuPy's memory pool
-    of its own: whoever lets it go must know that no queued work uses it any more.
+    of its own: whoever lets it go must know that it is settled and that no queued work uses it any more.
 
     Args:
         plan: the tiles, in the order of their files.
@@ -108,78 +147,89 @@ def fetch(plan: ReadPlan, stream: cupy.cuda.Stream) -> Fetched:
 
     Raises:
         TiffNotFoundError: a file is not there.
-        TiffAccessError: a file cannot be read, or is shorter than the plan.
+        TiffAccessError: a file cannot be opened.
     """
     import cupy
 
+    begun = perf_counter()
     requests = lay_out(plan)
     with arena():
         buffer = cupy.empty(requests.total, np.uint8)
-    ways: dict[str, int] = {}
-    for index, file in enumerate(plan.files):
-        which = np.flatnonzero(requests.file == index)
-        if not len(which):
-            continue
-        way = _kvikio if files.can_kvikio(file) else _pinned
-        way(file, requests.offset[which], requests.length[which], buffer, requests.start[which], stream)
-        name = way.__name__.strip("_")
-        ways[name] = ways.get(name, 0) + int(requests.length[which].sum())
-    return Fetched(buffer, (buffer.data.ptr + requests.tile).astype(np.uint64), requests.aligned, ways)
+    address = (buffer.data.ptr + requests.tile).astype(np.uint64)
+    fetched = Fetched(buffer, address, requests.aligned, {}, requests.request, deque(), begun)
+    try:
+        for index, file in enumerate(plan.files):
+            which = np.flatnonzero(requests.file == index)
+            if not len(which):
+                continue
+            way = _kvikio if files.can_kvikio(file) else _pinned
+            jobs = [column[which].tolist() for column in (requests.offset, requests.length, requests.start)]
+            fetched.waiting.extend(way(file, list(zip(*jobs, strict=True)), buffer, stream))
+            name = way.__name__.strip("_")
+            fetched.ways[name] = fetched.ways.get(name, 0) + sum(jobs[1])
+    except BaseException:
+        fetched.settle()
+        raise
+    return fetched
+
+
+type Job = tuple[int, int, int]
+"""Offset in the file, number of bytes, place in the buffer."""
 
 
 def _kvikio(
-    file: Any,  # noqa: ANN401 - a FileReference
-    offsets: NDArray[np.int64],
-    lengths: NDArray[np.int64],
+    file: FileReference,
+    jobs: list[Job],
     buffer: cupy.ndarray,
-    starts: NDArray[np.int64],
     stream: cupy.cuda.Stream,  # noqa: ARG001 - kvikio copies on its own
-) -> None:
-    """Queue one read for each request straight to its place, then wait for all."""
-    handle = files.open_kvikio(file, int((offsets + lengths).max()))
-    futures = [
-        (handle.pread(buffer[start : start + length], length, offset), length)
-        for start, length, offset in zip(starts.tolist(), lengths.tolist(), offsets.tolist(), strict=True)
-    ]
-    problem: Exception | None = None
-    for future, length in futures:  # wait for every one: they write into `buffer`
+) -> Iterator[Callable[[], None]]:
+    """Queue one read for each request, straight to its place."""
+    handle = files.open_kvikio(file, max(offset + length for offset, length, _ in jobs))
+
+    def wait(future: Any, length: int) -> None:  # noqa: ANN401 - a kvikio.IOFuture
         try:
-            if (got := future.get()) != length:
-                problem = problem or files.short(file, got, length)
-        except Exception as error:  # noqa: BLE001 - kvikio raises RuntimeError and OSError
-            problem = problem or error
-    if problem is not None:
-        files.forget(file)
-        raise problem if isinstance(problem, TiffAccessError) else files.unreadable(file, problem) from problem
+            got = future.get()
+        except Exception as error:  # kvikio raises RuntimeError and OSError
+            files.forget(file)
+            raise files.unreadable(file, error) from error
+        if got != length:
+            files.forget(file)
+            raise files.short(file, got, length)
+
+    for offset, length, start in jobs:
+        yield partial(wait, handle.pread(buffer[start : start + length], length, offset), length)
 
 
 def _pinned(
-    file: Any,  # noqa: ANN401 - a FileReference
-    offsets: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    buffer: cupy.ndarray,
-    starts: NDArray[np.int64],
-    stream: cupy.cuda.Stream,
-) -> None:
-    """Read into pinned host memory in threads, then copy to the device at once."""
+    file: FileReference, jobs: list[Job], buffer: cupy.ndarray, stream: cupy.cuda.Stream
+) -> Iterator[Callable[[], None]]:
+    """Read into pinned host memory in threads, to be copied to the device at once with the last request."""
     import cupy
 
-    first, last = int(starts[0]), int(starts[-1] + lengths[-1])
+    first, last = jobs[0][2], jobs[-1][2] + jobs[-1][1]
     memory = cupy.cuda.alloc_pinned_memory(last - first)
     host = np.frombuffer(memory, np.uint8, last - first)
 
-    def read(job: tuple[int, int, int]) -> None:
-        start, length, offset = job
+    def read(job: Job) -> None:
+        offset, length, start = job
         data = memoryview(file.read(offset, offset + length)).cast("B")
         if len(data) != length:
             raise files.short(file, len(data), length)
         host[start - first : start - first + length] = data
 
-    jobs = list(zip(starts.tolist(), lengths.tolist(), offsets.tolist(), strict=True))
-    with ThreadPoolExecutor(min(len(jobs), 2 * (os.cpu_count() or 1)), thread_name_prefix="tiff-fetch") as pool:
+    pool = ThreadPoolExecutor(min(len(jobs), 2 * (os.cpu_count() or 1)), thread_name_prefix="tiff-fetch")
+    reads = [pool.submit(read, job) for job in jobs]
+    pool.shutdown(wait=False)
+
+    def copy() -> None:
         try:
-            list(pool.map(read, jobs))
+            for done in reads:
+                done.result()
         except FileNotFoundError as error:
             raise TiffNotFoundError("there is no such file", url=file.url, found=str(error)) from error
-    buffer[first:last].set(host, stream=stream)
-    stream.synchronize()  # the pinned memory goes back to its pool on return
+        buffer[first:last].set(host, stream=stream)
+        stream.synchronize()  # the pinned memory goes back to its pool on return
+
+    # the first request waits for all: one copy is quicker than many
+    yield copy
+    yield from [lambda: None] * (len(jobs) - 1)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import cupy
     from numpy.typing import NDArray
 
-__all__ = ["Outcome", "can_inflate", "inflate"]
+__all__ = ["Inflation", "Outcome", "can_inflate", "inflate"]
 
 THREADS: Final = 256
 SPAN: Final = 264
@@ -32,7 +32,7 @@ SEGMENT_BYTES: Final = 40
 
 SMALLEST_SEGMENT: Final = 32 * 1024
 LARGEST_SEGMENT: Final = 256 * 1024
-SEGMENTS_PER_PROCESSOR: Final = 14
+SEGMENTS_PER_PROCESSOR: Final = 20
 """Streams are cut into segments, of so many bytes, that are scanned at the same time."""
 
 BLOCK_BYTES: Final = 4096
@@ -47,8 +47,8 @@ class Outcome:
     """Bytes that the stream holds, uint64 of shape (streams,); past the target's length it may be any larger number."""
     statuses: cupy.ndarray
     """0 where the stream is whole, uint32 of shape (streams,)."""
-    kept: tuple[Any, ...]
-    """Memory that the queued work uses."""
+    kept: Inflation
+    """Holds the memory that the queued work uses."""
 
 
 def can_inflate(source_bytes: NDArray[np.uint64], target_bytes: NDArray[np.uint64]) -> bool:
@@ -89,16 +89,10 @@ def shared_bytes(kernel: str) -> int:
     return (tables + staged + 15) // 16 * 16 + 2 * (ROOM + 8) + 32
 
 
-def inflate(
-    sources: NDArray[np.uint64],
-    source_bytes: NDArray[np.uint64],
-    targets: NDArray[np.uint64],
-    target_bytes: NDArray[np.uint64],
-    stream: cupy.cuda.Stream,
-    *,
-    block_bytes: int = BLOCK_BYTES,
-) -> Outcome:
-    """Decompress raw DEFLATE streams, queued on `stream`.
+class Inflation:
+    """A batch of raw DEFLATE streams whose decoding is queued as their bytes arrive.
+
+    All memory and tables are made first, so that little is left to do once the bytes are there.
 
     Args:
         sources: device addresses of the streams, with any alignment; the words that their first and last byte lie in
@@ -110,63 +104,105 @@ def inflate(
         block_bytes: compressed bytes of a block at least, on the average; streams of smaller ones may come out with
             the status 2 and have to be decoded otherwise.
     """
-    import cupy
 
-    kernels = _kernels(cupy.cuda.runtime.getDevice())
-    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
-    number, total = len(sources), int(source_bytes.sum())
-    pieces, firsts = _pieces(source_bytes, total // (SEGMENTS_PER_PROCESSOR * processors))
-    most_codes = total // block_bytes + 2 * number + 64
-    most_sets = most_codes + total // (THREADS * SPAN // 8)
-    most_windows = most_sets + int(target_bytes.sum()) // (ROOM // 2)
+    def __init__(
+        self,
+        sources: NDArray[np.uint64],
+        source_bytes: NDArray[np.uint64],
+        targets: NDArray[np.uint64],
+        target_bytes: NDArray[np.uint64],
+        stream: cupy.cuda.Stream,
+        *,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        import cupy
 
-    streams = cupy.asarray(np.stack([sources, source_bytes, targets, target_bytes], axis=1).astype(np.uint64))
-    table = cupy.asarray(np.concatenate([pieces.ravel(), firsts]))
-    device_firsts = table[pieces.size :]
-    # windows, codes, sets of spans; tickets of scan and write, listed windows, the most of one stream
-    counters = cupy.zeros(8, np.uint32)
-    starts = cupy.empty(len(pieces), np.uint32)
-    segments = cupy.empty(len(pieces) * SEGMENT_BYTES, np.uint8)
-    windows = cupy.empty(most_windows * WINDOW_BYTES, np.uint8)
-    spans = cupy.empty(most_sets * THREADS, np.uint32)
-    codes = cupy.empty(most_codes * CODES_BYTES, np.uint8)
-    listed = cupy.empty(most_windows, np.uint32)
-    places, counts, progress, statuses = cupy.zeros((4, number), np.uint32)
-    sizes = cupy.empty(number, np.uint64)
+        self._stream = stream
+        self._kernels = _kernels(cupy.cuda.runtime.getDevice())
+        self._processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+        number, total = len(sources), int(source_bytes.sum())
+        pieces, self._firsts = _pieces(source_bytes, total // (SEGMENTS_PER_PROCESSOR * self._processors))
+        self._segments = len(pieces)
+        self._arrived = 0
+        self._most_codes = total // block_bytes + 2 * number + 64
+        self._most_sets = self._most_codes + total // (THREADS * SPAN // 8)
+        self._most_windows = self._most_sets + int(target_bytes.sum()) // (ROOM // 2)
 
-    u4 = np.uint32
-    block = (THREADS,)
-    kernels["find"](
-        (min(len(pieces), 8 * processors),), block, (streams, table, u4(len(pieces)), starts), stream=stream
-    )
-    kernels["scan"](
-        (min(len(pieces), 8 * processors),), block,
-        (
-            streams, table, u4(len(pieces)), device_firsts, u4(number), starts, segments, counters[3:],
-            windows, spans, codes, u4(most_windows), u4(most_sets), u4(most_codes), counters,
-        ),
-        shared_mem=shared_bytes("scan"),
-        stream=stream,
-    )  # fmt: skip
-    kernels["merge"](
-        (min(number, 16 * processors),), (64,),
-        (
-            u4(len(pieces)), u4(number), device_firsts, starts, segments, windows, counters[5:], listed, places,
-            counts, statuses, sizes, counters[6:],
-        ),
-        stream=stream,
-    )  # fmt: skip
-    kernels["write"](
-        (8 * processors,), block,
-        (
-            streams, u4(number), windows, spans, codes, listed, places, counts, counters[6:], counters[4:],
-            progress, statuses,
-        ),
-        shared_mem=shared_bytes("write"),
-        stream=stream,
-    )  # fmt: skip
-    kept = (streams, table, counters, starts, segments, windows, spans, codes, listed, places, counts, progress)
-    return Outcome(sizes, statuses, kept)
+        streams = np.stack([sources, source_bytes, targets, target_bytes], axis=1).astype(np.uint64)
+        table = cupy.asarray(np.concatenate([streams.view(np.uint32).ravel(), pieces.ravel(), self._firsts]))
+        self._streams, self._pieces, self._device_firsts = cupy.split(table, [8 * number, 8 * number + pieces.size])
+        # windows, codes, sets of spans; the most windows of one stream, listed windows, the ticket of write, and those
+        # of every scan; then the places, counts, progress and status of each stream
+        counters = cupy.zeros(6 + 5 * number, np.uint32)
+        self._counters, self._most, self._listed, self._ticket = (counters[i:] for i in (0, 3, 4, 5))
+        self._tickets = counters[6 : 6 + number]
+        self._places, self._counts, self._progress, self._statuses = counters[6 + number :].reshape(4, number)
+        self._starts = cupy.empty(self._segments, np.uint32)
+        self._found = cupy.empty(self._segments * SEGMENT_BYTES, np.uint8)
+        self._windows = cupy.empty(self._most_windows * WINDOW_BYTES, np.uint8)
+        self._spans = cupy.empty(self._most_sets * THREADS, np.uint32)
+        self._codes = cupy.empty(self._most_codes * CODES_BYTES, np.uint8)
+        self._list = cupy.empty(self._most_windows, np.uint32)
+        self._sizes = cupy.empty(number, np.uint64)
+
+    def scan(self, arrived: int) -> None:
+        """Queue the search for symbols in the streams up to number `arrived`, whose bytes are there now."""
+        if arrived <= self._arrived:
+            return
+        u4, block = np.uint32, (THREADS,)
+        first = int(self._firsts[self._arrived])
+        end = int(self._firsts[arrived]) if arrived < len(self._firsts) else self._segments
+        pieces = (self._pieces, u4(first), u4(end))
+        grid = (min(end - first, 8 * self._processors),)
+        self._kernels["find"](grid, block, (self._streams, *pieces, self._starts), stream=self._stream)
+        self._kernels["scan"](
+            grid, block,
+            (
+                self._streams, *pieces, self._device_firsts, u4(len(self._firsts)), self._starts, self._found,
+                self._tickets[self._arrived :], self._windows, self._spans, self._codes, u4(self._most_windows),
+                u4(self._most_sets), u4(self._most_codes), self._counters,
+            ),
+            shared_mem=shared_bytes("scan"),
+            stream=self._stream,
+        )  # fmt: skip
+        self._arrived = arrived
+
+    def write(self) -> Outcome:
+        """Queue the output of all streams, which must have been scanned."""
+        number, u4 = len(self._firsts), np.uint32
+        self._kernels["merge"](
+            (min(number, 16 * self._processors),), (64,),
+            (
+                u4(self._segments), u4(number), self._device_firsts, self._starts, self._found, self._windows,
+                self._listed, self._list, self._places, self._counts, self._statuses, self._sizes, self._most,
+            ),
+            stream=self._stream,
+        )  # fmt: skip
+        self._kernels["write"](
+            (8 * self._processors,), (THREADS,),
+            (
+                self._streams, u4(number), self._windows, self._spans, self._codes, self._list, self._places,
+                self._counts, self._most, self._ticket, self._progress, self._statuses,
+            ),
+            shared_mem=shared_bytes("write"),
+            stream=self._stream,
+        )  # fmt: skip
+        return Outcome(self._sizes, self._statuses, self)
+
+
+def inflate(
+    sources: NDArray[np.uint64],
+    source_bytes: NDArray[np.uint64],
+    targets: NDArray[np.uint64],
+    target_bytes: NDArray[np.uint64],
+    stream: cupy.cuda.Stream,
+    *,
+    block_bytes: int = BLOCK_BYTES,
+) -> Outcome:
+    """Decompress raw DEFLATE streams whose bytes are there, queued on `stream`; see `Inflation`."""
+    batch = Inflation(sources, source_bytes, targets, target_bytes, stream, block_bytes=block_bytes)
+    batch.scan(len(sources))
+    return batch.write()
 
 
 def _pieces(source_bytes: NDArray[np.uint64], wanted: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

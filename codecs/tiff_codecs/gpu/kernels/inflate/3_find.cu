@@ -88,7 +88,7 @@ struct Piece {
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) find(
-    const Stream* streams, const Piece* pieces, u32 number, u32* starts)
+    const Stream* streams, const Piece* pieces, u32 first, u32 number, u32* starts)
 {
     __shared__ Find shared;
     for (u32 i = threadIdx.x; i < 4096; i += THREADS) {
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) find(
         }
         shared.kraft[i] = (u16)sum;
     }
-    for (u32 p = blockIdx.x; p < number; p += gridDim.x) {
+    for (u32 p = first + blockIdx.x; p < number; p += gridDim.x) {
         const Piece piece = pieces[p];
         if (piece.begin == 0) {   // a stream begins with a block
             if (threadIdx.x == 0) starts[p] = 0;

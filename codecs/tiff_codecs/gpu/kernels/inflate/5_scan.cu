@@ -169,8 +169,8 @@ __device__ Block scan_block(Scan& shared, const Bits& bits, u32 bit, u64 offset,
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, SCAN_BLOCKS) scan(
-    const Stream* streams, const Piece* pieces, u32 number, const u32* firsts, u32 stream_number, const u32* starts,
-    Segment* segments, u32* ticket,
+    const Stream* streams, const Piece* pieces, u32 first, u32 number, const u32* firsts, u32 stream_number,
+    const u32* starts, Segment* segments, u32* ticket,
     Window* windows, u32* spans, Codes* codes, u32 most_windows, u32 most_sets, u32 most_codes, u32* used)
 {
     extern __shared__ __align__(16) u8 memory[];
@@ -181,7 +181,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, SCAN_BLOCKS) scan(
         __syncthreads();
         if (threadIdx.x == 0) taken = atomicAdd(ticket, 1u);
         __syncthreads();
-        const u32 p = taken;
+        const u32 p = first + taken;
         if (p >= number) return;
         u32 bit = starts[p];
         if (bit == NONE) continue;
