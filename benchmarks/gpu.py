@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import cupy
@@ -198,16 +200,10 @@ def driver() -> str | None:
         return None
 
 
-def main() -> None:
-    """Parse the arguments, and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--repeat", type=int, default=9)
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
+def setting() -> dict[str, Any]:
+    """When, where and with what is measured."""
     properties = cupy.cuda.runtime.getDeviceProperties(0)
-    results = {
-        "schema": "virtual-cog gpu benchmark", "schema_version": 1,
+    return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine(),
         "device": {
             "name": properties["name"].decode(), "memory_bytes": properties["totalGlobalMem"],
@@ -215,7 +211,72 @@ def main() -> None:
             "cuda_runtime": cupy.cuda.runtime.runtimeGetVersion(),
         },
         "versions": versions(), "revision": revision(),
+    }  # fmt: skip
+
+
+def together(path: Path, copies: int) -> dict[str, Any]:
+    """Read many copies of a file in one call: as one virtual dataset along a new axis, with zarr."""
+    import icechunk
+    import xarray
+    import zarr
+    from obspec_utils.registry import ObjectStoreRegistry
+    from obstore.store import LocalStore
+    from virtualizarr import open_virtual_dataset
+
+    from tiff_codecs import gpu
+
+    with TemporaryDirectory(dir=path.parent) as made:
+        folder = Path(made)
+        registry = ObjectStoreRegistry({"file://": LocalStore()})
+        scenes: list[Any] = []
+        for number in range(copies):
+            copy = folder / f"{number}.tif"
+            copy.hardlink_to(path)
+            scenes.append(
+                open_virtual_dataset(copy.as_uri(), registry=registry, parser=virtual_cog.COGParser())
+                .drop_vars(["spatial_ref", "x", "y", "band"], errors="ignore")
+                .expand_dims("scene")
+            )
+        stack: Any = xarray.concat(scenes, "scene", coords="minimal", compat="override", combine_attrs="override")
+        config = icechunk.RepositoryConfig.default()
+        prefix = f"{folder.as_uri()}/"
+        container = icechunk.VirtualChunkContainer(prefix, icechunk.local_filesystem_store(str(folder)))
+        config.set_virtual_chunk_container(container)
+        access = icechunk.containers_credentials({prefix: icechunk.credentials.LocalFileSystemAccess})
+        repository = icechunk.Repository.create(
+            icechunk.in_memory_storage(), config, authorize_virtual_chunk_access=access
+        )
+        session = repository.writable_session("main")
+        stack.vz.to_icechunk(session.store)
+        session.commit("copies")
+        with gpu.enable():
+            array: Any = zarr.open_group(repository.readonly_session("main").store, mode="r")["band_data"]
+            taken: list[float] = []
+            for _ in range(4):
+                pixels = None
+                since = perf_counter()
+                pixels = array[...]
+                cupy.cuda.Device().synchronize()
+                taken.append(perf_counter() - since)
+        same = all(bool((scene == pixels[0]).all()) for scene in pixels[1:])
+        if not same or not bool((pixels[0] == cupy.asarray(virtual_cog.read(path))).all()):
+            raise SystemExit(f"{path}: the copies differ")
+    seconds = median(taken[1:])
+    return {"file": path.name, "copies": copies, "median_s": seconds, "gb_per_s": pixels.nbytes / seconds / 1e9}
+
+
+def main() -> None:
+    """Parse the arguments, and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--repeat", type=int, default=9)
+    parser.add_argument("--copies", type=int, default=64, help="files read in one call")
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    results = setting() | {
+        "schema": "virtual-cog gpu benchmark", "schema_version": 2,
         "files": [one(path, arguments.repeat) for path in arguments.files],
+        "together": [together(path, arguments.copies) for path in arguments.files],
     }  # fmt: skip
     lines = ["# To GPU memory", "", f"{results['device']['name']}, {results['date'][:10]}; medians in ms.", ""]
     for file in results["files"]:
@@ -234,6 +295,8 @@ def main() -> None:
             )
         lines += ["", *(f"- {name}: {value} ms" for name, value in file["breakdown_ms"].items())]
         lines += [f"- nvCOMP alone: {file['nvcomp_ms']} ms", ""]
+    for many in results["together"]:
+        lines.append(f"{many['copies']} files like {many['file']} in one call: {many['gb_per_s']:.1f} GB/s of pixels.")
     write(place(results, "gpu", arguments.output), results, "\n".join(lines) + "\n")
 
 

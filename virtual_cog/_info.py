@@ -9,6 +9,7 @@ import numpy as np
 
 from tiff_codecs.compression import COMPRESSION_NAMES, COMPRESSIONS
 from tiff_codecs.errors import TiffFormatError, TiffSelectionError, TiffUnsupportedError
+from tiff_codecs.gpu import why_no_device
 from virtual_cog._attributes import georeference
 from virtual_cog._codecs import check_readable
 from virtual_cog._cog_rules import Level, check_cog
@@ -192,7 +193,7 @@ def _decoder(image: Image) -> tuple[Literal["gpu", "cpu"] | None, str | None]:
         check_readable(image)
     except TiffUnsupportedError as error:
         return None, _sentence(error)
-    on_gpu = COMPRESSIONS[image.compression].gpu and cuda_device() is not None
+    on_gpu = COMPRESSIONS[image.compression].gpu and cuda_device() is not None and why_no_device() is None
     return "gpu" if on_gpu else "cpu", None
 
 

@@ -33,8 +33,34 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         "codecs": [codec["name"] for codec in array.metadata.to_dict()["codecs"]],
         "sizes": dict(dataset.sizes),
         "coordinates": list(map(str, dataset.coords)),
+        "gpu": read_on_gpu(names["store"], request["window"], pixels),
         "imported_virtual_cog": any(name.partition(".")[0] == "virtual_cog" for name in sys.modules),
     }
+
+
+def read_on_gpu(store: Any, window: list[int], expected: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Read the same window to a GPU and compare there; or say why not."""
+    import zarr
+
+    from tiff_codecs import gpu
+
+    if reason := gpu.why_no_device():
+        return {"reason": reason}
+    import cupy
+
+    col, row, width, height = window
+    pixels: Any = None
+    seconds = 0.0
+    with gpu.enable():
+        array: Any = zarr.open_group(store, mode="r")["band_data"]
+        for _ in range(2):  # the first compiles kernels
+            started = time.perf_counter()
+            pixels = array[:, row : row + height, col : col + width]
+            cupy.cuda.Device().synchronize()
+            seconds = time.perf_counter() - started
+    properties: Any = cupy.cuda.runtime.getDeviceProperties(pixels.device.id)
+    differing = int((pixels.view("u1") != cupy.asarray(expected).view("u1")).sum())
+    return {"device": properties["name"].decode(), "seconds": seconds, "differing_bytes": differing}
 
 
 if __name__ == "__main__":

@@ -106,7 +106,6 @@ class Tour:
 def _take(tour: Tour, url: str | None, folder: Path) -> bool:
     """Go through all steps; returns whether the pixels are right."""
     from virtual_cog._cli._demo_check import read_in_fresh_process, window_to_check
-    from virtual_cog._cuda import cuda_device
     from virtual_cog._icechunk import open_reference, write_repository
     from virtual_cog._info import describe
 
@@ -149,11 +148,18 @@ def _take(tour: Tour, url: str | None, folder: Path) -> bool:
     with tour.step("draw a picture") as said:
         tour.made["picture"] = folder / "scene.png"
         said.append(_draw(described, reference, fresh.pixels, window, tour.made["picture"]))
-    device = cuda_device()
-    found = "no NVIDIA GPU here" if device is None else f"{device} is here"
-    on = "the GPU" if image.decoder == "gpu" else "the CPU"
-    tour.rows.append(("look for a GPU", "", f"{found}; the tiles were decoded on {on}", ""))
-    return same
+    return _show_gpu(tour, fresh.facts["gpu"], part) and same
+
+
+def _show_gpu(tour: Tour, found: dict[str, Any], part: str) -> bool:
+    """Say what the fresh process read on the GPU, if there is one; returns whether that was right."""
+    if "reason" in found:
+        tour.rows.append(("read it on the GPU", "", f"no GPU used: {found['reason']}", ""))
+        return True
+    wrong = found["differing_bytes"]
+    outcome = f"{part} to {found['device']}, by Zarr with tiff_codecs.gpu; {wrong:,} bytes differ from the CPU's"
+    tour.rows.append(("read it on the GPU", time_text(found["seconds"]), outcome, "red" if wrong else "green"))
+    return not wrong
 
 
 def _summary(described: FileInfo) -> str:

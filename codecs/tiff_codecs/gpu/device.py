@@ -60,7 +60,7 @@ class Device:
 
     Attributes:
         number: of the device; None is the caller's current one.
-        memory_limit: bytes of compressed and decompressed tiles in its memory at a time; None has no limit.
+        memory_limit: bytes of compressed and decompressed tiles in its memory at a time; None is 4 GiB.
         strict: raise instead of decompressing on the CPU.
     """
 

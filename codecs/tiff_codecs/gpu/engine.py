@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tiff_codecs.gpu.plan import ReadPlan
 
 __all__ = ["Report", "execute", "place_tiles"]
+
+MEMORY_LIMIT: Final = 4 * 2**30
+"""Bytes of tiles in memory at a time, where nothing else is said: more does not decode faster."""
 
 log = logging.getLogger("tiff_codecs.gpu")
 
@@ -59,7 +62,7 @@ def execute(
         plan: the tiles.
         out: device array of the layout's dtype; the last three axes are (bands, rows, columns).
         stream: where the work is queued: the current one, and of this thread alone.
-        memory_limit: bytes of compressed and decompressed tiles in memory at a time; None has no limit.
+        memory_limit: bytes of compressed and decompressed tiles in memory at a time; None is `MEMORY_LIMIT`.
         strict: raise instead of decompressing on the CPU.
 
     Raises:
@@ -101,7 +104,7 @@ def _queue_parts(
     outcomes: list[tuple[ReadPlan, cupy.ndarray]] = []
     queued: deque[tuple[Decompressed, cupy.cuda.Event]] = deque()
     try:
-        for part in plan.in_parts(memory_limit):
+        for part in plan.in_parts(MEMORY_LIMIT if memory_limit is None else memory_limit):
             now = perf_counter()
             # while one part is decoded the next is read: the memory of the one before goes back when it is done
             while len(queued) > 1:

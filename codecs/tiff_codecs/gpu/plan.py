@@ -94,20 +94,21 @@ class ReadPlan:
         columns = {name: getattr(self, name)[which] for name in ("file", "offset", "length", "stored_rows", "place")}
         return replace(self, target=self.target.take(which), **columns)
 
-    def in_parts(self, memory_limit: int | None) -> Iterator[ReadPlan]:
-        """Cut the plan so that the bytes of each part, compressed and decompressed, stay under a limit.
+    def in_parts(self, memory_limit: int) -> Iterator[ReadPlan]:
+        """Cut the plan so that the bytes of two parts, compressed and decompressed, stay under a limit.
+
+        While one part is decoded the next is read. What fits the limit as a whole is one part; a tile that is larger by
+        itself makes its own.
 
         Args:
-            memory_limit: bytes; None gives one part. A tile that is larger by itself makes its own part.
+            memory_limit: bytes.
         """
         order = np.lexsort((self.offset, self.file))
-        if memory_limit is None:
-            yield self.take(order)
-            return
         need = np.cumsum((self.length + self.decoded_bytes)[order])
+        most = memory_limit if need[-1] <= memory_limit else memory_limit // 2
         begin = 0
         while begin < len(order):
             before = need[begin - 1] if begin else 0
-            end = max(begin + 1, int(np.searchsorted(need, before + memory_limit, side="right")))
+            end = max(begin + 1, int(np.searchsorted(need, before + most, side="right")))
             yield self.take(order[begin:end])
             begin = end

@@ -59,8 +59,8 @@ def enable(device: int | str | None = None, *, memory_limit: int | None = None, 
 
     Args:
         device: number of the CUDA device, or its name ("cuda:1"); None takes the current one of the thread that reads.
-        memory_limit: bytes of compressed and decompressed tiles in device memory at a time, beside the result; None has
-            no limit.
+        memory_limit: bytes of compressed and decompressed tiles in device memory at a time, beside the result; None is
+            4 GiB.
         strict: raise where a chunk would be decoded on the CPU, instead of doing so.
 
     Raises:
