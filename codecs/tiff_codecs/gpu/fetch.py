@@ -186,7 +186,7 @@ def _kvikio(
     """Queue one read for each request, straight to its place."""
     handle = files.open_kvikio(file, max(offset + length for offset, length, _ in jobs))
 
-    def wait(future: Any, length: int) -> None:  # noqa: ANN401 - a kvikio.IOFuture
+    def wait(future: Any, length: int, _handle: Any) -> None:  # noqa: ANN401 - a kvikio.IOFuture keeps no handle open
         try:
             got = future.get()
         except Exception as error:  # kvikio raises RuntimeError and OSError
@@ -197,7 +197,7 @@ def _kvikio(
             raise files.short(file, got, length)
 
     for offset, length, start in jobs:
-        yield partial(wait, handle.pread(buffer[start : start + length], length, offset), length)
+        yield partial(wait, handle.pread(buffer[start : start + length], length, offset), length, handle)
 
 
 def _pinned(
