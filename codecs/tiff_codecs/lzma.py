@@ -31,7 +31,8 @@ def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
         New writable one-dimensional uint8 array of `size` bytes, or fewer where the stream has fewer.
 
     Raises:
-        TiffDataError: The stream is damaged.
+        TiffDataError: The stream is damaged. Its checksum is verified where it
+            is there, and all bytes are wanted.
         TiffUnsupportedError: There is not so much memory.
     """
     return decode_into(imagecodecs.lzma_decode, imagecodecs.LzmaError, _decode_first_stream, data, size)

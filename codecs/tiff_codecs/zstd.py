@@ -25,7 +25,7 @@ __all__ = ["ZstdCodec", "decode", "encode"]
 # A block has up to 128 KiB; an encoder that is flushed after each row makes smaller ones. More than these
 # are a flood of empty ones, which would take seconds to go through.
 _FREE_BLOCKS = 1024
-_LEAST_BLOCK = 64
+_LEAST_BLOCK = 16
 
 
 def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
