@@ -11,7 +11,7 @@ import numpy as np
 from .errors import TiffOptionError, TiffUnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Callable, Iterator
+    from collections.abc import Buffer, Callable, Generator
 
     from numpy.typing import NDArray
 
@@ -62,7 +62,7 @@ def check_size(size: int) -> int:
 
 
 @contextmanager
-def enough_memory(size: int) -> Iterator[None]:
+def enough_memory(size: int) -> Generator[None]:
     """Say how large a tile is whose decoding fails for want of memory.
 
     Args:

@@ -25,7 +25,7 @@ __all__ = ["ZstdCodec", "decode", "encode"]
 # A block has up to 128 KiB; an encoder that is flushed after each row makes smaller ones. More than these
 # are a flood of empty ones, which would take seconds to go through.
 _FREE_BLOCKS = 1024
-_LEAST_BLOCK = 16
+_LEAST_BLOCK = 64
 
 
 def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
@@ -60,11 +60,9 @@ def _decode_beginning(source: NDArray[np.uint8], out: NDArray[np.uint8], error: 
         """Decompress the first blocks of all, and tell how many bytes they have, or None if they do not."""
         index = bisect_left(ends, blocks)
         frame, more = found[index], ends[index] - blocks
-        codes = (
-            data[: frame.stop]
-            if not more
-            else data[: frame.start].tobytes() + frame.first_blocks(frame.block_count - more)
-        )
+        codes = data[: frame.stop]
+        if more:
+            codes = data[: frame.start].tobytes() + frame.first_blocks(frame.block_count - more)
         try:
             return len(imagecodecs.zstd_decode(codes, out=memoryview(room)))
         except imagecodecs.ZstdError:
