@@ -68,9 +68,9 @@ This page is made from the library's own tables, and a test compares the two.
 ## Compressions
 
 The tag Compression (259). *Plain tiles* have one band (or each band in tiles of its own), samples that are whole
-words of the NumPy type they are read as, no predictor, and no short last strip. For them Zarr's own codecs do where
-they can, and zarr-python reads the references without virtual-cog. *Every other tile* takes the tile codec.
-Codecs stand in the order of `zarr.json`: what is decoded first stands last.
+words of the NumPy type they are read as, no predictor, and no strip of fewer rows than RowsPerStrip. For them Zarr's
+own codecs do where they safely can, and zarr-python reads the references without virtual-cog. *Every other tile* takes
+the tile codec. Codecs stand in the order of `zarr.json`: what is decoded first stands last.
 
 {read}
 

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 type Chain = list[dict[str, Any]]
 """Codecs as ``zarr.json`` has them: the array to bytes codec first, what is decoded first last."""
 
-ZARR_COMPRESSORS: dict[str, dict[str, Any]] = {
-    "deflate": {"name": "numcodecs.zlib", "configuration": {"level": 1}},
-    "zstd": {"name": "zstd", "configuration": {"level": 0, "checksum": False}},
-}
-"""Compressions that Zarr reads by itself. The levels say nothing of the file: they are fixed, since
-scenes whose codecs differ could not be concatenated."""
+ZARR_DEFLATE: dict[str, Any] = {"name": "numcodecs.zlib", "configuration": {"level": 1}}
+"""The compression that Zarr reads by itself. The level says nothing of the file: it is fixed, since scenes whose codecs
+differ could not be concatenated. Zarr's `zstd` would be another, but libtiff's frames do not say how long they are, and
+numcodecs then looks for another frame behind the first: it refuses bytes that a byte count has too many, and never
+returns where they begin like a frame."""
 
 YCBCR = 6
 
@@ -79,7 +78,7 @@ def check_readable(image: Image) -> TileLayout:
 def codec_chain(image: Image) -> Chain:
     """The codecs of ``image``'s chunks.
 
-    Where Zarr's own codecs express the tile they are used, so that any Zarr reader opens it. For
+    Where Zarr's own codecs express the tile, and are safe, they are used, so that any Zarr reader opens it. For
     the rest the tile codec does all that is TIFF's own, behind a decompressor. Tiles with bands
     side by side (pixel interleaved) take the tile codec too: Zarr could say it with ``transpose``,
     but a transposed array cannot be stacked along a new axis (the order names each axis).
@@ -96,11 +95,13 @@ def codec_chain(image: Image) -> Chain:
         and layout.predictor == 1
         and _is_plain(layout)
     )
-    if plain and (compression.codec is None or compression.name in ZARR_COMPRESSORS):
-        serializer: dict[str, Any] = {"name": "bytes"}
-        if layout.dtype.itemsize > 1:
-            serializer["configuration"] = {"endian": layout.byte_order}
-        return [serializer] if compression.codec is None else [serializer, ZARR_COMPRESSORS[compression.name]]
+    serializer: dict[str, Any] = {"name": "bytes"}
+    if layout.dtype.itemsize > 1:
+        serializer["configuration"] = {"endian": layout.byte_order}
+    if plain and compression.codec is None:
+        return [serializer]
+    if plain and compression.name == "deflate" and not image.strip_is_cut:
+        return [serializer, ZARR_DEFLATE]
     chain: Chain = [TileCodec(layout.canonical()).to_dict()]
     if compression.codec is not None:
         chain.append({"name": f"tiff_codecs.{compression.name}"})

@@ -63,6 +63,8 @@ class Image:
     """YCbCrSubSampling; (1, 1) for every other photometric interpretation."""
     depth: int
     extra_samples: tuple[int, ...]
+    strip_is_cut: bool = False
+    """The only strip is shorter than RowsPerStrip: some writers fill it up with rows that the image does not have."""
 
     @property
     def is_mask(self) -> bool:
@@ -192,9 +194,11 @@ def image_from_ifd(ifd: Ifd, url: str) -> Image:
     tiled = Tag.TileWidth in ifd or Tag.TileOffsets in ifd
     if tiled:
         tile_width, tile_height = side(Tag.TileWidth), side(Tag.TileLength)
+        strip_is_cut = False
     else:
         rows = ifd.integer(Tag.RowsPerStrip, height)
         tile_width, tile_height = width, min(rows, height) if rows > 0 else height
+        strip_is_cut = height < rows < MAX_SIDE  # the largest number says that there is one strip, and no more
     photometric = ifd.integer(Tag.PhotometricInterpretation, -1)
     subsampling = (1, 1)
     if photometric == 6:
@@ -222,6 +226,7 @@ def image_from_ifd(ifd: Ifd, url: str) -> Image:
         subsampling=subsampling,
         depth=max(ifd.integer(Tag.ImageDepth, 1), ifd.integer(Tag.TileDepth, 1)),
         extra_samples=_numbers(ifd, Tag.ExtraSamples),
+        strip_is_cut=strip_is_cut,
     )
 
 

@@ -108,10 +108,9 @@ def _tile_array(scene: Scene, bands: int, attributes: dict[str, Any], fill_value
     url = np.array(image.url, np.dtypes.StringDType())
     missing = tiles.counts == 0
     paths = np.where(missing, np.array(MISSING, url.dtype), url) if missing.any() else url
-    offsets = np.where(missing, np.uint64(0), tiles.offsets) if missing.any() else tiles.offsets
     manifest = ChunkManifest.from_arrays(
         paths=np.broadcast_to(paths, grid),  # type: ignore[arg-type]
-        offsets=np.broadcast_to(offsets, grid),
+        offsets=np.broadcast_to(tiles.offsets, grid),
         lengths=np.broadcast_to(tiles.counts, grid),
         validate_paths=False,
     )

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 MAX_EXPANSION: Final = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 128, 34925: 32768, 50000: 65536}
 """No stream of a compression makes more bytes of one than this (a little over each format's own bound)."""
 
+SLOT: Final = 10
+SLOT_BYTES: Final = 4096
+"""A tile is read no further than this many times its pixels' bytes, and so many bytes besides. No encoder needs
+twice the pixels' bytes, but some leave room behind a tile, and count it in."""
+
 type Table = np.ndarray[tuple[int, int, int], np.dtype[np.uint64]]
 
 
@@ -29,9 +34,9 @@ class TileTable:
     """Byte ranges of all tiles of an image, each array of shape (planes, rows, columns)."""
 
     offsets: Table
-    """Where each tile begins, in bytes from the start of the file."""
+    """Where each tile begins, in bytes from the start of the file; 0 for a missing one, whatever the file has."""
     counts: Table
-    """Length of each tile in bytes; 0: the tile is missing (a sparse file) and reads as nodata or 0."""
+    """How many bytes of each tile to read; 0: the tile is missing (a sparse file) and reads as nodata or 0."""
 
 
 def tile_tags(ifd: Ifd) -> tuple[Tag, Tag]:
@@ -92,6 +97,8 @@ def tile_table(ifd: Ifd, image: Image, file_size: int) -> TileTable:
             f"tile {first}: {counts[first]} bytes at {offsets[first]} of a file of {file_size} bytes "
             f"({int(outside.sum())} such tiles)",
         )
+    if not present.all():
+        offsets = np.where(present, offsets, np.uint64(0))
     counts = _check_lengths(image, counts.reshape(image.grid), damaged, counts_tag)
     return TileTable(offsets.reshape(image.grid), counts)
 
@@ -113,10 +120,10 @@ def _estimated_counts(
 
 
 def _check_lengths(image: Image, counts: Table, damaged: Damaged, tag: Tag) -> Table:
-    """Refuse tiles too short for their pixels, and cut uncompressed ones to their length.
+    """Refuse tiles too short for their pixels, and cut those that are far longer than their pixels need.
 
     Only what is certain is refused here: that no stream of the compression could expand to the tile.
-    It also keeps a few damaged bytes from asking for terabytes of memory.
+    It also keeps a few damaged bytes from asking for terabytes of memory, or of requests.
     """
     expansion = MAX_EXPANSION.get(image.compression)
     mixed = len(image.bits_per_sample) > 1 or len(image.sample_format) > 1
@@ -138,4 +145,6 @@ def _check_lengths(image: Image, counts: Table, damaged: Damaged, tag: Tag) -> T
             tag,
             f"tile {first}: {counts.flat[first]} bytes for {image.tile_height} rows of {image.tile_width} pixels",
         )
-    return np.minimum(counts, lengths) if expansion == 1 else counts
+    if expansion == 1:
+        return np.minimum(counts, lengths)
+    return np.minimum(counts, np.uint64(min(SLOT * int(lengths.max()) + SLOT_BYTES, 2**63)))

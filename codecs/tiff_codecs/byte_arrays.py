@@ -1,20 +1,24 @@
-"""Any contiguous buffer as an array of bytes, without a copy."""
+"""Bytes in and bytes out: any contiguous buffer as an array, and the memory that a decoder writes to."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import TiffOptionError
+from .errors import TiffOptionError, TiffUnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer
+    from collections.abc import Buffer, Callable, Generator
 
     from numpy.typing import NDArray
 
-__all__ = ["as_byte_array", "check_size"]
+__all__ = ["as_byte_array", "check_size", "decode_into", "enough_memory"]
+
+type Fallback = Callable[[NDArray[np.uint8], NDArray[np.uint8], Exception], NDArray[np.uint8]]
+"""`(source, out, error)` to the decoded bytes, where the first attempt ended in an error."""
 
 
 def as_byte_array(data: Buffer) -> NDArray[np.uint8]:
@@ -55,3 +59,55 @@ def check_size(size: int) -> int:
     if not 0 <= size <= sys.maxsize:
         raise TiffOptionError("a decoder was asked for an impossible number of bytes", found=size)
     return size
+
+
+@contextmanager
+def enough_memory(size: int) -> Generator[None]:
+    """Say how large a tile is whose decoding fails for want of memory.
+
+    Args:
+        size: Bytes of the decoded tile.
+
+    Yields:
+        Nothing: the work is done inside.
+
+    Raises:
+        TiffUnsupportedError: There was a `MemoryError` inside.
+    """
+    try:
+        yield
+    except MemoryError as error:
+        raise TiffUnsupportedError(
+            "a tile is larger than memory",
+            found=f"{size} bytes",
+            way_out="read it on a machine with more memory, or rewrite the file with smaller tiles",
+        ) from error
+
+
+def decode_into(
+    decoder: Callable[..., Any], failure: type[Exception], fallback: Fallback, data: Buffer, size: int
+) -> NDArray[np.uint8]:
+    """Decompress with a function of imagecodecs, and where it fails, with a slower one that is less strict.
+
+    Args:
+        decoder: `(source, out=memory)` to the part of the memory that it filled.
+        failure: What it raises.
+        fallback: What then decodes, into the same memory or its own, or raises TiffDataError.
+        data: The compressed bytes.
+        size: The most bytes to return.
+
+    Returns:
+        New writable one-dimensional uint8 array of `size` bytes, or fewer.
+
+    Raises:
+        TiffDataError: The fallback's.
+        TiffUnsupportedError: There is not so much memory.
+        TiffOptionError: An impossible size, or `data` is not contiguous.
+    """
+    source = as_byte_array(data)
+    with enough_memory(size):
+        out = np.empty(check_size(size), np.uint8)
+        try:
+            return out[: len(decoder(source, out=memoryview(out)))]
+        except failure as error:
+            return fallback(source, out, error)

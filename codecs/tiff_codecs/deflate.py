@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import imagecodecs
 import numpy as np
 
-from .byte_arrays import as_byte_array, check_size
+from .byte_arrays import as_byte_array, decode_into
 from .bytes_codec import TiffBytesCodec
 from .errors import TiffDataError
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DeflateCodec", "decode", "encode"]
 
-# How far past the end of the tile a stream that holds more is followed, to see whether its checksum is
-# right, and in what steps.
-_VERIFIED_EXCESS = 1 << 26
-_STEP = 1 << 20
+# How far a stream that holds more than the tile is followed to its checksum: some bytes for each byte of
+# the stream, so that a bomb takes no longer than sound data.
+_VERIFIED_EXCESS = 1 << 16
+_VERIFIED_RATIO = 8
 
 
 def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
@@ -41,33 +41,33 @@ def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
 
     Raises:
         TiffDataError: The stream is damaged or does not end. The checksum is verified, except in a
-            stream with more than 64 MiB too many.
+            stream with far too many bytes (64 KiB and eight times its own length).
+        TiffUnsupportedError: There is not so much memory.
     """
-    source = as_byte_array(data)
-    out = np.empty(check_size(size), np.uint8)
-    try:
-        return out[: len(imagecodecs.deflate_decode(source, out=memoryview(out)))]
-    except imagecodecs.DeflateError:
-        # libdeflate wants the whole stream and room for all of it, and its answer to a stream with too
-        # much and to some damaged ones is the same. zlib, at half the speed, tells one from the other.
-        return _decode_beginning(source, size)
+    return decode_into(imagecodecs.deflate_decode, imagecodecs.DeflateError, _decode_beginning, data, size)
 
 
-def _decode_beginning(source: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
+def _decode_beginning(source: NDArray[np.uint8], out: NDArray[np.uint8], error: Exception) -> NDArray[np.uint8]:
+    # libdeflate wants the whole stream and room for all of it, and its answer to a stream with too much
+    # and to some damaged ones is the same. zlib, at half the speed, tells one from the other.
+    del error
     stream = zlib.decompressobj()
+    excess, most = 0, _VERIFIED_EXCESS + _VERIFIED_RATIO * source.size
+    # What is left of the source is copied at each step: long steps keep that linear.
+    step = max(_VERIFIED_EXCESS, source.size)
     try:
         # For zlib 0 is no limit at all; the one byte more is dropped at the end.
-        out = bytearray(stream.decompress(source, max(size, 1)))
-        excess = 0
-        while not stream.eof and excess < _VERIFIED_EXCESS:
-            piece = stream.decompress(stream.unconsumed_tail, _STEP)
+        beginning = stream.decompress(source, max(out.size, 1))
+        while not stream.eof and excess < most:
+            piece = stream.decompress(stream.unconsumed_tail, step)
             if not piece and not stream.eof and not stream.unconsumed_tail:
                 raise TiffDataError("a DEFLATE stream is cut short", found=f"no end in {source.size} bytes")
-            out += piece[: max(size - len(out), 0)]
             excess += len(piece)
-    except zlib.error as error:
-        raise TiffDataError("a DEFLATE stream is damaged", found=str(error)) from error
-    return np.frombuffer(out, np.uint8)[:size]
+    except zlib.error as damage:
+        raise TiffDataError("a DEFLATE stream is damaged", found=str(damage)) from damage
+    out = out[: len(beginning)]
+    out[:] = np.frombuffer(beginning, np.uint8, out.size)
+    return out
 
 
 def encode(data: Buffer) -> bytes:

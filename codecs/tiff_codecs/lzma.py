@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import imagecodecs
 import numpy as np
 
-from .byte_arrays import as_byte_array, check_size
+from .byte_arrays import as_byte_array, decode_into
 from .bytes_codec import TiffBytesCodec
 from .errors import TiffDataError
 
@@ -31,35 +31,35 @@ def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
         New writable one-dimensional uint8 array of `size` bytes, or fewer where the stream has fewer.
 
     Raises:
-        TiffDataError: The stream is damaged.
+        TiffDataError: The stream is damaged. Its checksum is verified where it
+            is there, and all bytes are wanted.
+        TiffUnsupportedError: There is not so much memory.
     """
-    source = as_byte_array(data)
-    out = np.empty(check_size(size), np.uint8)
-    try:
-        return out[: len(imagecodecs.lzma_decode(source, out=memoryview(out)))]
-    except imagecodecs.LzmaError as error:
-        # imagecodecs looks for another stream behind the first, and refuses what is none.
-        beginning = _decode_first_stream(source, size)
-        if beginning is None:
-            raise TiffDataError("an LZMA stream is damaged", found=str(error)) from error
-        return np.frombuffer(bytearray(beginning), np.uint8)
+    return decode_into(imagecodecs.lzma_decode, imagecodecs.LzmaError, _decode_first_stream, data, size)
 
 
-def _decode_first_stream(source: NDArray[np.uint8], size: int) -> bytes | None:
-    """Decompress one stream with liblzma's own binding, or None where that fails too."""
+def _decode_first_stream(source: NDArray[np.uint8], out: NDArray[np.uint8], error: Exception) -> NDArray[np.uint8]:
+    """Decompress one stream: imagecodecs looks for another one behind it, and refuses what is none."""
     try:
         import lzma  # not every Python was built with it
+
+        stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
     except ImportError:
-        return None
-    stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+        raise _damaged(error) from error
     try:
-        beginning = stream.decompress(source, size)
+        beginning = stream.decompress(source, out.size)
         if not stream.eof:
             # The checksum stands behind the last byte.
             stream.decompress(b"", 1)
-    except lzma.LZMAError:
-        return None
-    return beginning
+    except lzma.LZMAError as damage:
+        raise _damaged(damage) from damage
+    out = out[: len(beginning)]
+    out[:] = np.frombuffer(beginning, np.uint8)
+    return out
+
+
+def _damaged(error: Exception) -> TiffDataError:
+    return TiffDataError("an LZMA stream is damaged", found=str(error))
 
 
 def encode(data: Buffer) -> bytes:

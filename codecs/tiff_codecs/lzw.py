@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import imagecodecs
-import numpy as np
 
-from .byte_arrays import as_byte_array, check_size
+from .byte_arrays import as_byte_array, decode_into
 from .bytes_codec import TiffBytesCodec
 from .errors import TiffDataError
 
 if TYPE_CHECKING:
     from collections.abc import Buffer
 
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["LzwCodec", "decode", "encode"]
@@ -36,13 +36,14 @@ def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
 
     Raises:
         TiffDataError: The stream is damaged. LZW has no checksum: most damage goes unnoticed.
+        TiffUnsupportedError: There is not so much memory.
     """
-    source = as_byte_array(data)
-    out = np.empty(check_size(size), np.uint8)
-    try:
-        return out[: len(imagecodecs.lzw_decode(source, out=memoryview(out)))]
-    except imagecodecs.LzwError as error:
-        raise TiffDataError("an LZW stream is damaged", found=str(error)) from error
+    return decode_into(imagecodecs.lzw_decode, imagecodecs.LzwError, _refuse, data, size)
+
+
+def _refuse(source: NDArray[np.uint8], out: NDArray[np.uint8], error: Exception) -> NDArray[np.uint8]:
+    del source, out
+    raise TiffDataError("an LZW stream is damaged", found=str(error)) from error
 
 
 def encode(data: Buffer) -> bytes:

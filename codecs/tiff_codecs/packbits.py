@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import imagecodecs
 import numpy as np
 
-from .byte_arrays import as_byte_array, check_size
+from .byte_arrays import as_byte_array, decode_into
 from .bytes_codec import TiffBytesCodec
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PackbitsCodec", "decode", "encode"]
 
-_NOTHING = 128
+_LONGEST_RUN = 128
+_NOTHING = np.full(_LONGEST_RUN, 128, np.uint8)
+"""Codes that stand for no bytes. Behind a run that is cut, they take the place of what is missing of it."""
 
 
 def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
@@ -31,30 +34,39 @@ def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
     Returns:
         New writable one-dimensional uint8 array of `size` bytes, or fewer where the data have fewer.
         PackBits has no checksum: no damage is noticed but by the length.
+
+    Raises:
+        TiffUnsupportedError: There is not so much memory.
     """
-    source = as_byte_array(data)
-    out = np.empty(check_size(size), np.uint8)
-    try:
-        return out[: len(imagecodecs.packbits_decode(source, out=memoryview(out)))]
-    except imagecodecs.PackbitsError:
-        # imagecodecs refuses data with a byte too many, as writers leave behind who pad to even lengths,
-        # and a last run that is cut.
-        return _decode_beginning(source.tobytes(), size)
+    return decode_into(imagecodecs.packbits_decode, imagecodecs.PackbitsError, _decode_beginning, data, size)
 
 
-def _decode_beginning(codes: bytes, size: int) -> NDArray[np.uint8]:
-    out = bytearray()
-    position = 0
-    while position + 1 < len(codes) and len(out) < size:
-        code = codes[position]
-        position += 1
-        if code < _NOTHING:
-            out += codes[position : position + code + 1]
-            position += code + 1
-        elif code > _NOTHING:
-            out += codes[position : position + 1] * (257 - code)
-            position += 1
-    return np.frombuffer(out, np.uint8)[:size]
+def _decode_beginning(source: NDArray[np.uint8], out: NDArray[np.uint8], error: Exception) -> NDArray[np.uint8]:
+    # imagecodecs refuses data with bytes too many, as writers leave behind who pad, and a last run that is
+    # cut, but tells neither how much it had decoded.
+    del error
+    room = np.empty(out.size + 2 * _LONGEST_RUN, np.uint8)
+
+    def unpack(codes: NDArray[np.uint8], nothing: int = _LONGEST_RUN) -> int | None:
+        try:
+            padded = np.concatenate([codes, _NOTHING[:nothing]])
+            return len(imagecodecs.packbits_decode(padded, out=memoryview(room)))
+        except imagecodecs.PackbitsError:
+            return None
+
+    if unpack(source) is None:
+        # Of the longest beginning with room for it, at most the last run is made up.
+        failing = bisect_left(range(source.size), x=True, key=lambda end: unpack(source[:end]) is None)
+        unpack(source[: failing - 1])
+        filled = out.size
+    elif (length := unpack(source[:-1], 0)) is not None:
+        filled = length  # the last byte says how long a run is, and nothing follows
+    else:
+        missing = bisect_left(range(_LONGEST_RUN), x=True, key=lambda count: unpack(source, count) is not None)
+        filled = (unpack(source, missing) or 0) - missing
+    out = out[:filled]
+    out[:] = room[: out.size]
+    return out
 
 
 def encode(data: Buffer) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .byte_arrays import as_byte_array
+from .byte_arrays import as_byte_array, enough_memory
 from .errors import TiffDataError, TiffOptionError
 from .packed_bits import pack_integers, unpack_integers
 from .predictors import (
@@ -50,6 +50,7 @@ def decode_samples(raw: Buffer, layout: TileLayout, *, rows: int, cols: int, ban
 
     Raises:
         TiffDataError: `raw` is neither as long as a whole tile nor exactly as long as the last strip.
+        TiffUnsupportedError: There is not so much memory.
         TiffOptionError: A size is not positive, or `raw` is not contiguous.
     """
     if min(rows, cols, bands) < 1:
@@ -57,12 +58,13 @@ def decode_samples(raw: Buffer, layout: TileLayout, *, rows: int, cols: int, ban
     data = as_byte_array(raw)
     present = _rows_present(data.size, layout, rows=rows, cols=cols, bands=bands)
     data = data[: present * layout.row_bytes(cols, bands)]
-    samples = _decode_rows(data, layout, present, cols, bands)
-    if present == rows:
-        return samples
-    padded = np.zeros((bands, rows, cols), layout.dtype)
-    padded[:, :present] = samples
-    return padded
+    with enough_memory(bands * rows * cols * layout.dtype.itemsize):
+        samples = _decode_rows(data, layout, present, cols, bands)
+        if present == rows:
+            return samples
+        padded = np.zeros((bands, rows, cols), layout.dtype)
+        padded[:, :present] = samples
+        return padded
 
 
 def encode_samples(array: Samples, layout: TileLayout) -> bytes:

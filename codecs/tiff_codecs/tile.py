@@ -121,7 +121,8 @@ class TileCodec(ArrayBytesCodec):
         """
         layout = self.layout
         native = dtype.to_native_dtype()
-        if native.newbyteorder("=") != layout.dtype:
+        # In either byte order, which not every data type has.
+        if (native.kind, native.itemsize) != (layout.dtype.kind, layout.dtype.itemsize):
             raise TiffUnsupportedError(
                 "the data type of the array is not that of the samples",
                 found=native,

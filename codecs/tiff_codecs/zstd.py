@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar
 
 import imagecodecs
 import numpy as np
 
-from .byte_arrays import as_byte_array, check_size
+from .byte_arrays import as_byte_array, decode_into
 from .bytes_codec import TiffBytesCodec
 from .errors import TiffDataError
-from .zstd_frames import LARGEST_BLOCK, Frame, frames
+from .zstd_frames import LARGEST_BLOCK, frames
 
 if TYPE_CHECKING:
     from collections.abc import Buffer
@@ -19,6 +21,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["ZstdCodec", "decode", "encode"]
+
+# A block has up to 128 KiB; an encoder that is flushed after each row makes smaller ones. More than these
+# are a flood of empty ones, which would take seconds to go through.
+_FREE_BLOCKS = 1024
+_LEAST_BLOCK = 64
 
 
 def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
@@ -32,59 +39,45 @@ def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
         New writable one-dimensional uint8 array of `size` bytes, or fewer where the frames have fewer.
 
     Raises:
-        TiffDataError: A frame is damaged or cut short. A checksum is verified where a frame has one and
-            all of its bytes are wanted.
+        TiffDataError: A frame is damaged or cut short, or the frames have absurdly many blocks. A
+            checksum is verified where a frame has one and all of its bytes are wanted.
+        TiffUnsupportedError: There is not so much memory.
     """
-    source = as_byte_array(data)
-    out = np.empty(check_size(size), np.uint8)
-    try:
-        return out[: len(imagecodecs.zstd_decode(source, out=memoryview(out)))]
-    except imagecodecs.ZstdError as error:
-        # There may be bytes behind the frames, or more in them than there is room for.
-        filled, frame = 0, None
-        for frame in frames(memoryview(source)):
-            if frame.block_count:
-                beginning = _decode_frame(frame, size - filled)
-                out[filled : filled + beginning.size] = beginning
-                filled += beginning.size
-            if filled == size:
-                break
-        if frame is None:
-            raise TiffDataError("a Zstandard frame is damaged or cut short", found=str(error)) from error
-        return out[:filled]
+    return decode_into(imagecodecs.zstd_decode, imagecodecs.ZstdError, _decode_beginning, data, size)
 
 
-def _decode_frame(frame: Frame, size: int) -> NDArray[np.uint8]:
+def _decode_beginning(source: NDArray[np.uint8], out: NDArray[np.uint8], error: Exception) -> NDArray[np.uint8]:
+    """Decompress as many blocks as fit, by bisection: how much a block holds is not written in it."""
+    size = out.size
+    data = memoryview(source)
+    found = list(frames(data, _FREE_BLOCKS + size // _LEAST_BLOCK))
+    if not found:
+        raise TiffDataError("a Zstandard frame is damaged or cut short", found=str(error)) from error
+    ends = list(accumulate(max(frame.block_count, 1) for frame in found))
     room = np.empty(size + LARGEST_BLOCK, np.uint8)
-    try:
-        return room[: len(imagecodecs.zstd_decode(frame.whole, out=memoryview(room)))][:size]
-    except imagecodecs.ZstdError as error:
-        count, filled = _decode_first_blocks(frame, room)
-        # Where all blocks fit, it was not room that was wanting. Where the next one does not, it may
-        # have been, or that block is damaged: no matter, if what is wanted lies before it.
-        if count == frame.block_count or filled < size:
-            raise TiffDataError("a Zstandard frame is damaged", found=str(error)) from error
-        return room[:size]
 
-
-def _decode_first_blocks(frame: Frame, room: NDArray[np.uint8]) -> tuple[int, int]:
-    """Decompress as many blocks as fit, by bisection: how much a block holds is not written in it.
-
-    Returns:
-        The number of blocks, and of their bytes at the beginning of `room`.
-    """
-    fitting, failing = 0, frame.block_count + 1
-    while failing - fitting > 1:
-        middle = (fitting + failing) // 2
+    def unpack(blocks: int) -> int | None:
+        """Decompress the first blocks of all, and tell how many bytes they have, or None if they do not."""
+        index = bisect_left(ends, blocks)
+        frame, more = found[index], ends[index] - blocks
+        codes = data[: frame.stop]
+        if more:
+            codes = data[: frame.start].tobytes() + frame.first_blocks(frame.block_count - more)
         try:
-            imagecodecs.zstd_decode(frame.first_blocks(middle), out=memoryview(room))
-            fitting = middle
+            return len(imagecodecs.zstd_decode(codes, out=memoryview(room)))
         except imagecodecs.ZstdError:
-            failing = middle
-    if not fitting:
-        return 0, 0
-    # Once more, as the last attempt may have been one that failed.
-    return fitting, len(imagecodecs.zstd_decode(frame.first_blocks(fitting), out=memoryview(room)))
+            return None
+
+    filled = unpack(ends[-1])
+    if filled is None:
+        # Where the next block does not fit, that one may be damaged: no matter, if what is wanted lies before it.
+        failing = bisect_left(range(1, ends[-1]), x=True, key=lambda blocks: unpack(blocks) is None) + 1
+        filled = (unpack(failing - 1) if failing > 1 else 0) or 0
+        if filled < size:
+            raise TiffDataError("a Zstandard frame is damaged", found=str(error)) from error
+    out = out[:filled]
+    out[:] = room[: out.size]
+    return out
 
 
 def encode(data: Buffer) -> bytes:

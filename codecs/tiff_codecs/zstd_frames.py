@@ -10,6 +10,8 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .errors import TiffDataError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -70,24 +72,31 @@ class Frame:
         return bytes(part)
 
 
-def frames(data: memoryview) -> Iterator[Frame]:
+def frames(data: memoryview, most_blocks: int = 1 << 16) -> Iterator[Frame]:
     """Find the complete frames at the beginning of the data.
 
     Args:
         data: Zstandard frames, and perhaps something else behind them.
+        most_blocks: How many blocks all frames together may have; a frame without any counts as one.
 
     Yields:
         The frames up to the first bytes that are none, or that are cut short.
+
+    Raises:
+        TiffDataError: There are more blocks.
     """
-    start = 0
-    while (frame := _frame_at(data, start)) is not None:
+    start, left = 0, most_blocks
+    while (frame := _frame_at(data, start, left)) is not None:
         yield frame
         start = frame.stop
+        left -= max(frame.block_count, 1)
 
 
-def _frame_at(data: memoryview, start: int) -> Frame | None:
+def _frame_at(data: memoryview, start: int, most_blocks: int) -> Frame | None:
     if len(data) - start >= 8 and bytes(data[start + 1 : start + 4]) == _SKIPPABLE_MAGIC and data[start] >> 4 == 5:
         stop = start + 8 + int.from_bytes(data[start + 4 : start + 8], "little")
+        if most_blocks < 1:
+            raise _flood(start)
         return Frame(data, start, stop, array("q")) if stop <= len(data) else None
     if bytes(data[start : start + 4]) != _MAGIC or len(data) - start < 6:
         return None
@@ -98,6 +107,8 @@ def _frame_at(data: memoryview, start: int) -> Frame | None:
     blocks = array("q", (position,))
     is_last = False
     while not is_last:
+        if len(blocks) > most_blocks:
+            raise _flood(position)
         header = int.from_bytes(data[position : position + 3], "little")
         is_last = bool(header & 1)
         position += 3 + (1 if header >> 1 & 3 == _RLE else header >> 3)
@@ -106,3 +117,7 @@ def _frame_at(data: memoryview, start: int) -> Frame | None:
         blocks.append(position)
     stop = position + (4 if descriptor & 4 else 0)
     return Frame(data, start, stop, blocks) if stop <= len(data) else None
+
+
+def _flood(position: int) -> TiffDataError:
+    return TiffDataError("Zstandard data have absurdly many blocks", found=f"{position} bytes without an end to them")

@@ -191,6 +191,10 @@ print("virtual_cog" in sys.modules, "cupy" in sys.modules)
     [
         ((3, 20, 16), (3, 10, 16), "i2", "data type"),
         ((3, 20, 16), (3, 10, 16), "f4", "data type"),
+        ((3, 20, 16), (3, 10, 16), "bool", "data type"),
+        ((3, 20, 16), (3, 10, 16), str, "data type"),
+        ((3, 20, 16), (3, 10, 16), "S4", "data type"),
+        ((3, 20, 16), (3, 10, 16), [("a", "u1"), ("b", "u1")], "data type"),
         ((20, 16), (10, 16), "u2", "not TIFF tiles"),
         ((4, 3, 20, 16), (2, 3, 10, 16), "u2", "not TIFF tiles"),
     ],

@@ -131,11 +131,11 @@ def test_rotated_grids_have_no_coordinates_but_a_transform(cases):
 
 
 def test_plain_tiles_need_no_codec_of_ours(tmp_path):
-    """What Zarr's own codecs can say is said with them, so that any Zarr reader opens it."""
+    """What Zarr's own codecs can say safely is said with them, so that any Zarr reader opens it."""
     pixels = np.random.default_rng(2).integers(1, 60000, (1, 300, 256), "u2")
     for compress, names in (
         ("deflate", ["bytes", "numcodecs.zlib"]),
-        ("zstd", ["bytes", "zstd"]),
+        ("zstd", ["tiff_codecs.tile", "tiff_codecs.zstd"]),  # Zarr's own may never return
         ("none", ["bytes"]),
     ):
         path = write_cog(tmp_path / f"{compress}.tif", pixels, compress=compress)
