@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+import math
+from struct import Struct
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tiff_codecs.errors import TiffFormatError
-from virtual_cog._tags import ASCII, FIELD_DTYPES, FIELD_SIZES, RATIONAL, SRATIONAL, Tag, tag_name
+from virtual_cog._tags import (
+    ASCII,
+    FIELD_DTYPES,
+    FIELD_SIZES,
+    MAX_TABLE,
+    MAX_TEXT,
+    RATIONAL,
+    SRATIONAL,
+    TILE_TABLES,
+    Tag,
+    most_bytes,
+    tag_name,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterator
 
     from virtual_cog._header import Header
     from virtual_cog._segments import Range, Segments, Steps
@@ -23,18 +36,14 @@ A usual table with its values fills them: with the first request, whose bytes ar
 are read beyond what is needed.
 """
 
+MAX_ENTRIES: Final = 65_535
+"""Tags have numbers of 16 bits: a table with more entries is damaged."""
 
-@cache
-def entry_dtype(mark: str, *, bigtiff: bool) -> np.dtype[np.void]:
-    """The 12 (BigTIFF: 20) bytes of one IFD entry as a NumPy structured type."""
-    word, room = ("u8", 8) if bigtiff else ("u4", 4)
-    return np.dtype(
-        {
-            "names": ["tag", "type", "count", "offset", "inline"],
-            "formats": [f"{mark}u2", f"{mark}u2", f"{mark}{word}", f"{mark}{word}", f"V{room}"],
-            "offsets": [0, 2, 4, 4 + room, 4 + room],
-        }
-    )
+ENTRIES: Final = {(mark, big): Struct(f"{mark}{'HHQQ' if big else 'HHII'}") for mark in "<>" for big in (False, True)}
+"""One entry of a table: tag, field type, number of values, and the value or its offset; for (byte order, BigTIFF)."""
+
+WORDS: Final = {3: 2, 4: 4}
+"""Bytes of the field types SHORT and LONG, which nearly all of an image's tags have."""
 
 
 class Ifd:
@@ -44,17 +53,10 @@ class Ifd:
     returns it. Tags are given by number (:class:`virtual_cog._tags.Tag` or any integer).
     """
 
-    __slots__ = ("_header", "_nbytes", "_rows", "_segments", "_table", "index", "offset", "parent")
+    __slots__ = ("_entry", "_header", "_outside", "_rows", "_segments", "_table", "index", "nbytes", "offset", "parent")
 
     def __init__(
-        self,
-        header: Header,
-        segments: Segments,
-        table: np.ndarray[tuple[int], np.dtype[np.void]],
-        *,
-        index: int,
-        offset: int,
-        parent: int | None,
+        self, header: Header, segments: Segments, table: memoryview, *, index: int, offset: int, parent: int | None
     ) -> None:
         self.index = index
         self.offset = offset
@@ -63,12 +65,19 @@ class Ifd:
         self._header = header
         self._segments = segments
         self._table = table
-        # the first of two entries with one tag counts, as in libtiff
-        self._rows = dict(zip(table["tag"].tolist()[::-1], range(len(table) - 1, -1, -1), strict=True))
-        types = np.minimum(table["type"], 255)
-        self._nbytes: list[int] = [
-            count * size for count, size in zip(table["count"].tolist(), FIELD_SIZES[types].tolist(), strict=True)
-        ]
+        self._entry = entry = ENTRIES[header.mark, header.bigtiff]
+        room = 8 if header.bigtiff else 4
+        self._rows: dict[int, int] = {}
+        self._outside: dict[int, int] = {}
+        for row, (tag, kind, count, _) in enumerate(entry.iter_unpack(table)):
+            if tag in self._rows:
+                continue  # the first of two entries with one tag counts, as in libtiff
+            self._rows[tag] = row
+            length = count * FIELD_SIZES.get(kind, 0)
+            if length > room:
+                self._outside[tag] = length
+        self.nbytes = min(segments.size, len(table) + 2 * room + sum(self._outside.values()))
+        """Bytes of the table and of all values outside it, as far as they can lie in the file."""
 
     def __contains__(self, tag: int) -> bool:
         return tag in self._rows
@@ -77,46 +86,68 @@ class Ifd:
         return iter(sorted(self._rows))
 
     @property
+    def table_bytes(self) -> int:
+        """Bytes of the table's entries."""
+        return len(self._table)
+
+    @property
     def byte_order(self) -> str:
         return self._header.byte_order
+
+    def _row(self, row: int) -> tuple[int, int, int]:
+        """Field type, number of values, and the value or its offset as one number."""
+        _, kind, count, field = self._entry.unpack_from(self._table, row * self._entry.size)
+        return kind, count, field
+
+    def _most_tiles(self) -> int:
+        """An image has no more tiles than samples: what a longer table holds behind them is not read."""
+        sizes = (Tag.ImageWidth, Tag.ImageLength, Tag.ImageDepth, Tag.SamplesPerPixel)
+        if any(tag in self._outside for tag in sizes):
+            return MAX_TABLE
+        return math.prod(max(1, self.integer(tag, 1)) for tag in sizes) * max(1, self.count(Tag.BitsPerSample))
 
     def count(self, tag: int) -> int:
         """How many values ``tag`` has by its table entry; 0 when it is absent."""
         row = self._rows.get(tag)
-        return 0 if row is None else int(self._table["count"][row])
+        return 0 if row is None else self._row(row)[1]
 
     def span(self, tag: int) -> Range | None:
-        """Where the value of ``tag`` lies in the file; None when it is absent or inside the table.
+        """Where the value of ``tag`` lies in the file, or as much of it as counts; None when absent or in the table.
 
         Raises:
-            TiffFormatError: the value would lie outside the file.
+            TiffFormatError: the value would lie outside the file, or is too long to be one.
         """
-        row = self._rows.get(tag)
-        if row is None or self._nbytes[row] <= self._table.dtype["inline"].itemsize:
+        length = self._outside.get(tag)
+        if length is None:
             return None
-        start = int(self._table["offset"][row])
-        end = start + self._nbytes[row]
-        if end > self._segments.size:
+        kind, _, start = self._row(self._rows[tag])
+        if start + length > self._segments.size:
             raise TiffFormatError(
                 "a tag's value lies outside the file",
                 ifd=self.index,
                 tag=tag_name(tag),
-                found=f"bytes {start} to {end} of a file of {self._segments.size}",
+                found=f"bytes {start} to {start + length} of a file of {self._segments.size}",
                 way_out="the file is cut short or damaged: fetch it again",
             )
-        return (start, end)
+        most, cut = most_bytes(tag, kind)
+        if tag in TILE_TABLES and length > MAX_TEXT:
+            length = min(length, self._most_tiles() * FIELD_SIZES[kind])
+        if length > most and not cut:
+            raise TiffFormatError(
+                "a tag's value is too long",
+                ifd=self.index,
+                tag=tag_name(tag),
+                found=f"{length} bytes",
+                supported=f"{most} bytes",
+            )
+        return start, start + min(length, most)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the table and of all values outside it, as far as they can lie in the file."""
-        room = self._table.dtype["inline"].itemsize
-        values = sum(count for count in self._nbytes if count > room)
-        return min(self._segments.size, self._table.nbytes + 2 * room + values)
-
-    def load(self, tags: Iterable[int]) -> list[Range]:
+    def load(self, tags: Container[int]) -> list[Range]:
         """The file ranges that :meth:`values` of ``tags`` will need; damaged ones are left out."""
         ranges: list[Range] = []
-        for tag in tags:
+        for tag in self._outside:
+            if tag not in tags:
+                continue
             try:
                 span = self.span(tag)
             except TiffFormatError:
@@ -128,7 +159,9 @@ class Ifd:
     def _raw(self, tag: int, row: int) -> memoryview:
         span = self.span(tag)
         if span is None:
-            return memoryview(self._table["inline"][row].tobytes())[: self._nbytes[row]]
+            kind, count, field = self._row(row)
+            inline = field.to_bytes(8 if self._header.bigtiff else 4, self._header.byte_order)
+            return memoryview(inline)[: count * FIELD_SIZES.get(kind, 0)]
         raw = self._segments.get(*span)
         if raw is None:
             msg = f"the value of {tag_name(tag)} was not loaded"
@@ -143,12 +176,12 @@ class Ifd:
             float64 quotients. Large tables are views of the bytes read: do not write to them.
 
         Raises:
-            TiffFormatError: the value would lie outside the file.
+            TiffFormatError: the value would lie outside the file, or is too long to be one.
         """
         row = self._rows.get(tag)
         if row is None:
             return None
-        kind = int(self._table["type"][row])
+        kind = self._row(row)[0]
         dtype = FIELD_DTYPES.get(kind)
         if dtype is None:
             return None
@@ -164,6 +197,15 @@ class Ifd:
 
     def integer(self, tag: int, default: int) -> int:
         """The first value of ``tag`` as :meth:`integers` has it; ``default`` when it is absent or empty."""
+        row = self._rows.get(tag)
+        if row is None:
+            return default
+        kind, count, field = self._row(row)
+        size = WORDS.get(kind)
+        if size and count and tag not in self._outside:
+            room = 8 if self._header.bigtiff else 4
+            shift = 0 if self._header.byte_order == "little" else 8 * (room - size)
+            return field >> shift & (1 << 8 * size) - 1
         values = self.integers(tag, 1)
         return values[0] if values else default
 
@@ -179,7 +221,7 @@ class Ifd:
         values = values[:most]
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise TiffFormatError("a tag's value is no number", ifd=self.index, tag=tag_name(tag), found=str(values[0]))
-        return tuple(int(v) for v in values)
+        return tuple(int(v) for v in values.tolist())
 
     def text(self, tag: int) -> str | None:
         """The value of ``tag`` up to its first NUL, UTF-8 or else Latin-1; None when it is absent."""
@@ -219,7 +261,7 @@ def read_ifd(
     entries = int.from_bytes(counted, header.byte_order)
     start = offset + counter
     end = start + entries * entry
-    if not entries or end > size:
+    if not 0 < entries <= MAX_ENTRIES or end > size:
         raise TiffFormatError(
             "damaged IFD" if entries else "an IFD without a tag",
             ifd=index,
@@ -230,15 +272,6 @@ def read_ifd(
     yield from segments.ensure([(start, last)])
     raw = segments.get(start, last)
     assert raw is not None  # noqa: S101 - ensure() has just read it
-    table = np.frombuffer(raw, entry_dtype(header.mark, bigtiff=header.bigtiff), entries)
+    table = raw[: end - start]
     follows = int.from_bytes(raw[end - start :], header.byte_order) if last == end + pointer else 0
     return Ifd(header, segments, table, index=index, offset=offset, parent=parent), follows
-
-
-def sub_ifd_offsets(ifd: Ifd, segments: Segments) -> Steps[list[int]]:
-    """The offsets in the SubIFDs tag (TIFF Technical Note 1) of ``ifd``."""
-    if Tag.SubIFDs not in ifd:
-        return []
-    yield from segments.ensure(ifd.load([Tag.SubIFDs]))
-    values = ifd.values(Tag.SubIFDs)
-    return [] if values is None else [int(v) for v in values]

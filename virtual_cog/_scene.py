@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, SupportsIndex
+from typing import TYPE_CHECKING, Final
 
-from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionError, TiffWarning
+from tiff_codecs.errors import TiffFormatError, TiffSelectionError, TiffWarning
 from virtual_cog._family import family_of, main_of
 from virtual_cog._image import Image, image_from_ifd
+from virtual_cog._options import whole_number
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
 from virtual_cog._tiles import TileTable, tile_table, tile_tags
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from virtual_cog._directory import Directory
     from virtual_cog._ifd import Ifd
     from virtual_cog._segments import Steps
+
+    type Tags = frozenset[Tag]
 
 
 VALUE_TAGS: Final = frozenset((Tag.GDALMetadata, Tag.GDALNodata, Tag.ColorMap))
@@ -72,7 +74,7 @@ def metadata_text(ifd: Ifd, tag: Tag) -> str | None:
 
 
 def load_image(directory: Directory, index: int) -> Steps[tuple[Image, Ifd, Ifd]]:
-    """Read the tags of IFD ``index`` but for its tile table; returns the image, its IFD and the scene's main IFD.
+    """Read the image tags of IFD ``index``; returns the image, its IFD and the scene's main IFD.
 
     Raises:
         TiffSelectionError: there is no such IFD.
@@ -80,20 +82,20 @@ def load_image(directory: Directory, index: int) -> Steps[tuple[Image, Ifd, Ifd]
     """
     ifd = yield from directory.ifd(index)
     main = yield from main_of(directory, ifd)
-    ranges = ifd.load(IMAGE_TAGS | METADATA_TAGS)
-    if main is not ifd:
-        ranges += main.load(METADATA_TAGS)
-    yield from directory.segments.ensure(ranges)
+    yield from directory.load([(ifd, IMAGE_TAGS)])
     return _interpret(ifd, directory.url), ifd, main
 
 
-def load_scene(directory: Directory, index: int, overview_level: int | None = None) -> Steps[Scene]:
+def load_scene(
+    directory: Directory, index: int, overview_level: int | None = None, *, metadata: Tags = METADATA_TAGS
+) -> Steps[Scene]:
     """Read all of an image that its manifest needs, the tile table included, in one go.
 
     Args:
         directory: the opened file.
         index: index of the image's IFD.
         overview_level: which of the image's overviews to take, 0 being the finest; None takes the image itself.
+        metadata: the metadata tags to read.
 
     Raises:
         TiffSelectionError: there is no such IFD or overview.
@@ -105,21 +107,21 @@ def load_scene(directory: Directory, index: int, overview_level: int | None = No
         main = yield from main_of(directory, ifd)
     else:
         ifd, main = yield from _find_overview(directory, index, overview_level)
-    (scene,) = yield from load_scenes(directory, [ifd], main)
+    (scene,) = yield from load_scenes(directory, [ifd], main, metadata=metadata)
     return scene
 
 
-def load_scenes(directory: Directory, ifds: Iterable[Ifd], main: Ifd) -> Steps[list[Scene]]:
+def load_scenes(
+    directory: Directory, ifds: Iterable[Ifd], main: Ifd, *, metadata: Tags = METADATA_TAGS
+) -> Steps[list[Scene]]:
     """Read all of several images that share a main image, in one go.
 
     Raises:
         TiffFormatError: an IFD is damaged, does not describe an image, or a tile lies outside the file.
     """
     ifds = list(ifds)
-    ranges = main.load(METADATA_TAGS)
-    for ifd in ifds:
-        ranges += ifd.load(IMAGE_TAGS | METADATA_TAGS | {*tile_tags(ifd)})
-    yield from directory.segments.ensure(ranges)
+    own = [(ifd, IMAGE_TAGS | metadata | {*tile_tags(ifd)}) for ifd in ifds]
+    yield from directory.load([*own, (main, metadata)] if main not in ifds else own)
     scenes: list[Scene] = []
     for ifd in ifds:
         image = _interpret(ifd, directory.url)
@@ -133,9 +135,7 @@ def load_scenes(directory: Directory, ifds: Iterable[Ifd], main: Ifd) -> Steps[l
 
 def _find_overview(directory: Directory, index: int, level: int) -> Steps[tuple[Ifd, Ifd]]:
     """Overview ``level`` of IFD ``index``, and the main image."""
-    if not isinstance(level, SupportsIndex):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TiffOptionError("bad overview level", found=repr(level), supported="0, 1, ...")
-    level = operator.index(level)
+    level = whole_number(level, "overview level")
     family = yield from family_of(directory, index)
     number = len(family.overviews)
     if 0 <= level < number:

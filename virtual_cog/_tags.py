@@ -101,10 +101,10 @@ FIELD_DTYPES: Final[dict[int, str]] = {
 }
 """NumPy type of one value (of half a value for the two rational types) by TIFF field type."""
 
-FIELD_SIZES: Final = np.zeros(256, np.uint64)
-"""Bytes of one value by TIFF field type; 0 for a type that TIFF does not define."""
-for _type, _dtype in FIELD_DTYPES.items():
-    FIELD_SIZES[_type] = np.dtype(_dtype).itemsize * (2 if _type in (RATIONAL, SRATIONAL) else 1)
+FIELD_SIZES: Final[dict[int, int]] = {
+    kind: np.dtype(dtype).itemsize * (2 if kind in (RATIONAL, SRATIONAL) else 1) for kind, dtype in FIELD_DTYPES.items()
+}
+"""Bytes of one value by TIFF field type."""
 
 TILE_TABLES: Final = frozenset((Tag.StripOffsets, Tag.StripByteCounts, Tag.TileOffsets, Tag.TileByteCounts))
 """Tags whose size grows with the image: read only for the IFD whose tiles are wanted."""
@@ -160,3 +160,24 @@ METADATA_TAGS: Final = frozenset(
     )
 )
 """Tags that describe the image; none of them may stop its pixels from being read."""
+
+MAX_VALUES: Final = 65_535
+"""Values of an image tag that count: no image has more bands."""
+
+MAX_TEXT: Final = 64 * 1024
+"""Bytes of GDAL_NODATA that count."""
+
+MAX_TABLE: Final = 512 * 2**20
+"""Bytes of a tile table: those of 67 million tiles, or twice as many."""
+
+MAX_METADATA: Final = 16 * 2**20
+"""Bytes of any other tag."""
+
+
+def most_bytes(tag: int, kind: int) -> tuple[int, bool]:
+    """How many bytes of a tag's value are read, and whether a longer one is cut there; else it is not read at all."""
+    if tag in IMAGE_TAGS or tag == Tag.SubIFDs:
+        return MAX_VALUES * FIELD_SIZES[kind], True
+    if tag == Tag.GDALNodata:
+        return MAX_TEXT, True
+    return (MAX_TABLE if tag in TILE_TABLES else MAX_METADATA), False
