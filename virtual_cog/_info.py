@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from virtual_cog._directory import Directory
     from virtual_cog._ifd import Ifd
     from virtual_cog._image import Image
-    from virtual_cog._segments import Steps
+    from virtual_cog._segments import Range, Steps
 
 PHOTOMETRIC_NAMES: Final = {
     0: "min-is-white",
@@ -76,20 +76,24 @@ def describe(url: str | os.PathLike[str], *, registry: ObjectStoreRegistry[Any] 
 def _describe(directory: Directory) -> Steps[FileInfo]:
     ifds, broken = yield from _walk(directory)
     # the values of all IFDs in one go: they lie near each other
-    wanted = [IMAGE_TAGS | METADATA_TAGS | {*tile_tags(ifd)} for ifd in ifds]
-    yield from directory.segments.ensure([r for ifd, tags in zip(ifds, wanted, strict=True) for r in ifd.load(tags)])
-    described: list[tuple[IfdInfo, Scene | None]] = []
+    wanted = _within_room(directory, ifds)
+    yield from directory.segments.ensure([span for spans in wanted for span in spans])
+    infos: list[IfdInfo] = []
+    levels: list[Level] = []
+    first: Scene | None = None
     for ifd in ifds:
-        one = yield from _describe_ifd(directory, ifd)
-        described.append(one)
-    infos = tuple(info for info, _ in described)
-    damage = [info.damage for info in infos if info.damage] + ([broken] if broken else [])
-    first = described[0][1] if described else None
-    levels = [
-        Level(scene.image, info.offset, _first_tile(scene.tiles))
-        for info, scene in described
-        if scene is not None and (info.index == 0 or (info.role == "overview" and info.main == 0))
-    ]
+        if ifd.index >= len(wanted):
+            infos.append(_damaged(ifd, f"the values of tags lie over each other (IFD {len(wanted)} and those behind)"))
+            continue
+        info, scene = yield from _describe_ifd(directory, ifd)
+        infos.append(info)
+        if scene is None:
+            continue
+        if info.index == 0:
+            first = scene
+        if info.index == 0 or (info.role == "overview" and info.main == 0):
+            levels.append(Level(scene.image, info.offset, _first_tile(scene.tiles)))
+    damage = list(dict.fromkeys(info.damage for info in infos if info.damage)) + ([broken] if broken else [])
     geo = None if first is None else georeference(first)
     transform = None if geo is None else geo.transform
     crs = None if geo is None else geo.crs
@@ -106,9 +110,27 @@ def _describe(directory: Directory) -> Steps[FileInfo]:
         if transform is None
         else (math.hypot(transform.a, transform.d), math.hypot(transform.b, transform.e)),
         gcp_count=0 if geo is None else len(geo.gcps),
-        ifds=infos,
+        ifds=tuple(infos),
         damage=tuple(damage),
     )
+
+
+def _within_room(directory: Directory, ifds: list[Ifd]) -> list[list[Range]]:
+    """Where the values of each IFD lie; of the first IFDs alone where all together are more than the file can hold."""
+    found: list[list[Range]] = []
+    total = 0
+    for ifd in ifds:
+        spans = ifd.load(IMAGE_TAGS | METADATA_TAGS | {*tile_tags(ifd)})
+        total += sum(end - start for start, end in spans)
+        if total > directory.room:
+            break
+        found.append(spans)
+    return found
+
+
+def _damaged(ifd: Ifd, damage: str) -> IfdInfo:
+    role: Role = "image" if ifd.parent is None else "sub-ifd"
+    return IfdInfo(index=ifd.index, offset=ifd.offset, role=role, parent=ifd.parent, damage=damage)
 
 
 def _walk(directory: Directory) -> Steps[tuple[list[Ifd], str | None]]:
@@ -127,8 +149,7 @@ def _describe_ifd(directory: Directory, ifd: Ifd) -> Steps[tuple[IfdInfo, Scene 
     try:
         image, _, main = yield from load_image(directory, ifd.index)
     except TiffFormatError as error:
-        role: Role = "image" if ifd.parent is None else "sub-ifd"
-        return IfdInfo(index=ifd.index, offset=ifd.offset, role=role, parent=ifd.parent, damage=_sentence(error)), None
+        return _damaged(ifd, _sentence(error)), None
     tiles, damage = NO_TILES, None
     try:
         tiles = tile_table(ifd, image, directory.size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 HEADINGS: Final = ("IFD", "role", "size", "type", "tiles", "compression", "layout", "nodata", "stored", "read on")
 UNLIMITED: Final = 10_000
+MOST_IFDS: Final = 200
+"""Lines of the table at most; --json lists all."""
+
 DAMAGED: Final = "damaged"
 UNREAD: Final = "not read"
 STYLES: Final = {"CPU": "green", "GPU": "green", UNREAD: "yellow", DAMAGED: "red"}
@@ -47,7 +51,7 @@ def info(url: str, /, *, json: Annotated[bool, Parameter(negative=(), show_defau
             _print_ifds(described, out)
         for line in _notes(described):
             out.print(line)
-    for problem in described.damage:
+    for problem in described.damage[:MOST_IFDS]:
         write_line(sys.stderr, f"error: {printable(described.url)}: {printable(problem)}")
     return 1 if described.damage else 0
 
@@ -92,12 +96,12 @@ def _numbers(values: tuple[float, ...]) -> str:
 
 
 def _print_ifds(described: FileInfo, out: Console) -> None:
-    """A table, or a paragraph for each IFD where the terminal is too narrow for one."""
+    """The first of them: a table, or a paragraph for each IFD where the terminal is too narrow for one."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    rows = [[printable(cell) for cell in _cells(ifd)] for ifd in described.ifds]
+    rows = [[printable(cell) for cell in _cells(ifd)] for ifd in described.ifds[:MOST_IFDS]]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for name in HEADINGS:
         table.add_column(name, justify="right" if name == "IFD" else "left", no_wrap=True)
@@ -135,14 +139,16 @@ def _cells(ifd: IfdInfo) -> tuple[str, ...]:
     stored = "" if ifd.stored_bytes is None else byte_text(ifd.stored_bytes)
     if ifd.ratio is not None:
         stored += f" (1:{ifd.ratio:.1f})"
-    nodata = "" if ifd.nodata_text is None else ifd.nodata_text
+    nodata = "" if ifd.nodata_text is None else shorten(ifd.nodata_text, 40, placeholder="...")
     verdict = DAMAGED if ifd.damage else ifd.decoder.upper() if ifd.decoder else UNREAD
     size = f"{ifd.width}x{ifd.height}x{ifd.bands}"
     return (str(ifd.index), role, size, kind, tiles, compression, layout, nodata, stored, verdict)
 
 
 def _notes(described: FileInfo) -> Iterator[str]:
-    """Why images are not read; one line for all that share the reason."""
+    """What the table leaves out, and why images are not read; one line for all that share the reason."""
+    if (left := len(described.ifds) - MOST_IFDS) > 0:
+        yield f"... and {plural(left, 'IFD')} more, which --json lists"
     reasons: dict[str, list[int]] = {}
     for ifd in described.ifds:
         if ifd.reason is not None:
