@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import math
 import struct
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tiff_codecs.errors import TiffWarning
 from virtual_cog._crs import crs_from_geokeys
 from virtual_cog._family import size_of
 from virtual_cog._gdal_metadata import BandMetadata, GdalMetadata, parse_gdal_metadata
@@ -226,6 +229,22 @@ def _band_descriptions(metadata: GdalMetadata, bands: int) -> dict[str, Any]:
         else:
             found["long_name" if one == "long_name" else many] = values
     return found
+
+
+def finite(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Leave out attributes with a number that JSON has not, in lists and dictionaries too: a damaged tag's mostly."""
+
+    def has_no_number(value: Any) -> bool:  # noqa: ANN401 - JSON
+        if isinstance(value, float):
+            return not math.isfinite(value)
+        if isinstance(value, dict):
+            return any(map(has_no_number, value.values()))  # pyright: ignore[reportUnknownArgumentType]
+        return isinstance(value, list | tuple) and any(map(has_no_number, value))  # pyright: ignore[reportUnknownArgumentType]
+
+    bad = [name for name, value in attributes.items() if has_no_number(value)]
+    if bad:
+        warnings.warn(f"left out: {', '.join(bad)} (not a finite number)", TiffWarning, stacklevel=3)
+    return {name: value for name, value in attributes.items() if name not in bad}
 
 
 def encode_fill_value(value: np.generic) -> Any:  # noqa: ANN401 - JSON

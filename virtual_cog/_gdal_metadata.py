@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from dataclasses import dataclass, field
@@ -161,8 +162,11 @@ def _describe(index: int, band: _Band, problems: list[str]) -> BandMetadata:
     for role in ("scale", "offset"):
         text = band.roles.get(role)
         try:
-            numbers[role] = None if text is None else float(text.replace(",", "."))  # of a locale with a comma
+            number = None if text is None else float(text.replace(",", "."))  # of a locale with a comma
         except ValueError:
+            number = math.nan
+        numbers[role] = number
+        if number is not None and not math.isfinite(number):
             numbers[role] = None
             problems.append(f"the {role} of band {index} is not a number: {text!r}")
     return BandMetadata(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,11 @@ from virtualizarr.manifests import ChunkManifest, ManifestArray, ManifestGroup
 from zarr.core.metadata.v3 import ArrayV3Metadata
 from zarr.dtype import parse_data_type
 
+from tiff_codecs.errors import TiffWarning
 from virtual_cog._attributes import (
     Georeference,
     band_attributes,
+    finite,
     georeference,
     group_attributes,
     mask_attributes,
@@ -33,6 +36,9 @@ DIMENSIONS = ("band", "y", "x")
 
 CHUNK_KEYS: dict[str, Any] = {"name": "default", "configuration": {"separator": "."}}
 """VirtualiZarr lists an array's chunks only when this separates their indices."""
+
+MOST_COORDINATES = 2**24
+"""Longer axes are left without coordinates, which the store holds in memory: no image that people have is as long."""
 
 MISSING = ""
 """The path that VirtualiZarr takes for a missing chunk."""
@@ -56,12 +62,16 @@ def scene_group(scene: Scene, mask: Scene | None = None, geo: Georeference | Non
         arrays[MASK] = mask_array(mask, image.bands, geo)
     coordinates = {"band": _inline(np.arange(1, image.bands + 1), ("band",), {})}
     if geo.transform is not None and not geo.transform.is_rotated:
-        y, x = geo.transform.y_coordinates(image.height), geo.transform.x_coordinates(image.width)
-        coordinates["y"] = _inline(y, ("y",), geo.axis_attributes("y"))
-        coordinates["x"] = _inline(x, ("x",), geo.axis_attributes("x"))
+        if max(image.width, image.height) > MOST_COORDINATES:
+            size = f"{image.width} x {image.height} pixels"
+            warnings.warn(f"{image.url}: no coordinates for so large an image: {size}", TiffWarning, stacklevel=2)
+        else:
+            y, x = geo.transform.y_coordinates(image.height), geo.transform.x_coordinates(image.width)
+            coordinates["y"] = _inline(y, ("y",), geo.axis_attributes("y"))
+            coordinates["x"] = _inline(x, ("x",), geo.axis_attributes("x"))
     if geo.is_known:
         coordinates["spatial_ref"] = _inline(np.asarray(0), (), geo.spatial_ref_attributes())
-    attributes = {"coordinates": " ".join(coordinates), **group_attributes(scene, geo)}
+    attributes = {"coordinates": " ".join(coordinates), **finite(group_attributes(scene, geo))}
     return ManifestGroup(arrays={**arrays, **coordinates}, attributes=attributes)
 
 
@@ -75,7 +85,7 @@ def pyramid_group(levels: Sequence[Level]) -> ManifestGroup:
     groups = {
         str(level.number): scene_group(level.scene, level.mask, geo) for level, geo in zip(levels, places, strict=True)
     }
-    return ManifestGroup(groups=groups, attributes=pyramid_attributes(levels, places))
+    return ManifestGroup(groups=groups, attributes=finite(pyramid_attributes(levels, places)))
 
 
 def data_array(scene: Scene, geo: Georeference) -> ManifestArray:
@@ -150,7 +160,7 @@ def _array_metadata(
         chunk_key_encoding=CHUNK_KEYS,  # type: ignore[arg-type]
         fill_value=data_type.default_scalar() if fill_value is None else fill_value,
         codecs=codecs,  # type: ignore[arg-type]
-        attributes=attributes,
+        attributes=finite(attributes),
         dimension_names=dimensions,
         storage_transformers=None,
     )

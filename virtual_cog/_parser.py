@@ -11,6 +11,7 @@ from virtualizarr.manifests import ManifestStore
 
 from tiff_codecs.errors import TiffOptionError, TiffWarning
 from virtual_cog._manifest import pyramid_group, scene_group
+from virtual_cog._options import whole_number
 from virtual_cog._pyramid import load_pyramid
 from virtual_cog._registry import normalize_url, registry_for, resolve
 from virtual_cog._scene import load_scene
@@ -69,8 +70,10 @@ class COGParser:
         Raises:
             TiffOptionError: an option is out of range, or two contradict each other.
         """
-        if self.prefetch < 16:
-            raise TiffOptionError("bad prefetch", found=repr(self.prefetch), supported="16 bytes or more")
+        whole_number(self.prefetch, "prefetch", least=16)
+        whole_number(self.ifd, "IFD index")
+        if self.overview_level is not None:
+            whole_number(self.overview_level, "overview level")
         if self.layout not in get_args(Layout.__value__):
             raise TiffOptionError("unknown layout", found=repr(self.layout), supported='"image" or "pyramid"')
         if self.layout == "pyramid" and self.overview_level is not None:

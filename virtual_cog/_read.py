@@ -16,9 +16,10 @@ from tiff_codecs.gpu.device import parse_device
 from tiff_codecs.samples import decode_samples
 from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._nodata import parse_nodata
+from virtual_cog._options import whole_number
 from virtual_cog._plan import Job, Window, group, parse_window, plan
 from virtual_cog._registry import resolve
-from virtual_cog._scene import Scene, load_scene
+from virtual_cog._scene import PIXEL_TAGS, Scene, load_scene
 from virtual_cog._tags import Tag
 
 if TYPE_CHECKING:
@@ -79,10 +80,10 @@ def read(
         raise TiffOptionError("out is for reading to a GPU", found=type(out).__name__, way_out='pass device="gpu"')
     if device != "cpu":
         parse_device(device)  # before anything is read
-    if threads is not None and threads < 1:
-        raise TiffOptionError("bad number of threads", found=repr(threads), supported="1 or more")
+    if threads is not None:
+        threads = whole_number(threads, "number of threads", least=1)
     source = resolve(url, registry)
-    scene = source.drive(load_scene(source.open(), ifd, overview_level))
+    scene = source.drive(load_scene(source.open(), ifd, overview_level, metadata=PIXEL_TAGS))
     if device != "cpu":
         from virtual_cog._read_gpu import read_scene_gpu
 

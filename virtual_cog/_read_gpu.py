@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from obstore.store import LocalStore
 
 from tiff_codecs.gpu.device import Device, parse_device
 from tiff_codecs.gpu.engine import execute
@@ -41,10 +40,7 @@ class File:
     @property
     def local_path(self) -> str | None:
         """Its path in the file system, None for a file elsewhere."""
-        store = self.source.store
-        if not isinstance(store, LocalStore):
-            return None
-        return f"{str(store.prefix or '').rstrip('/')}/{self.source.path}"
+        return self.source.local_path
 
     @property
     def http_url(self) -> str | None:

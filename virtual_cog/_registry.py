@@ -24,8 +24,11 @@ ENCODED_SCHEMES = frozenset(("file", "http", "https"))
 CLIENT: ClientConfig = {
     "allow_http": True,
     "connect_timeout": timedelta(seconds=10),
-    "timeout": timedelta(seconds=60),
+    "read_timeout": timedelta(seconds=30),
+    "timeout": timedelta(hours=1),
 }
+"""A connection that is silent for long is given up; one that is slow is not, however large the tile."""
+
 RETRY: RetryConfig = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 """An unreachable host is reported within half a minute (the stores' own default is three)."""
 
@@ -36,9 +39,34 @@ def normalize_url(url: str | os.PathLike[str]) -> str:
     Args:
         url: a local path (absolute or relative, with any characters), a ``file://`` URL, or a URL of
             another scheme, which is returned unchanged.
+
+    Raises:
+        TiffOptionError: it is neither, or a URL that cannot be one.
     """
-    text = os.fspath(url)
-    return text if "://" in text else Path(os.path.abspath(Path(text).expanduser())).as_uri()  # noqa: PTH100
+    text = os.fspath(url) if isinstance(url, str | os.PathLike) else None  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise TiffOptionError("no path or URL", found=repr(url), supported="a str or a path of str")
+    try:
+        if "://" not in text:
+            return Path(os.path.abspath(Path(text).expanduser())).as_uri()  # noqa: PTH100
+        text.encode()
+        parts = urlsplit(text)
+        if parts.port == 0 or (parts.scheme in {"http", "https"} and not parts.hostname):
+            raise _bad_url(text, "no host" if not parts.hostname else "port 0")
+    except (ValueError, RuntimeError) as error:  # a path with a NUL; no such user's home; a bad port or IPv6 address
+        if isinstance(error, TiffOptionError):
+            raise
+        raise _bad_url(text, str(error)) from error
+    return text
+
+
+def _bad_url(text: str, found: str) -> TiffOptionError:
+    return TiffOptionError(
+        "not a path or URL that can be opened",
+        url=text.encode("utf-8", "backslashreplace").decode(),
+        found=found,
+        supported="local paths, file://, http://, https://, s3://, gs://, az://",
+    )
 
 
 def registry_for(url: str | os.PathLike[str]) -> ObjectStoreRegistry[Any]:
@@ -57,9 +85,9 @@ def _store_for(prefix: str) -> Any:  # noqa: ANN401 - one of obstore's store typ
     scheme = urlsplit(prefix).scheme
     if scheme == "file":
         return LocalStore()
-    if scheme in ("http", "https"):
-        return HTTPStore.from_url(prefix, client_options=CLIENT, retry_config=RETRY)
     try:
+        if scheme in ("http", "https"):
+            return HTTPStore.from_url(prefix, client_options=CLIENT, retry_config=RETRY)
         return from_url(prefix, client_options=CLIENT, retry_config=RETRY)
     except Exception as error:
         raise TiffOptionError(
@@ -90,6 +118,10 @@ def resolve(url: str | os.PathLike[str], registry: ObjectStoreRegistry[Any] | No
             "S3Store) and pass registry=; for a local file pass its path",
         )
     stores = registry_for(full) if registry is None else registry
+    if not hasattr(stores, "resolve"):
+        raise TiffOptionError(
+            "not a registry of stores", found=repr(registry), supported="an ObjectStoreRegistry, or None"
+        )
     try:
         store, path = stores.resolve(full)
     except ValueError as error:
@@ -100,5 +132,8 @@ def resolve(url: str | os.PathLike[str], registry: ObjectStoreRegistry[Any] | No
             way_out=f'register one, e.g. registry.register("{parts.scheme}://{parts.netloc}", store)',
         ) from error
     if parts.scheme in ENCODED_SCHEMES:
-        full, path = f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}", unquote(path)
+        # bytes of a name that are no UTF-8 come back as they were, so that the file is at least named truly
+        escapes = "surrogateescape" if parts.scheme == "file" else "replace"
+        whole, path = unquote(parts.path, errors=escapes), unquote(path, errors=escapes)
+        full = f"{parts.scheme}://{parts.netloc}{whole}"
     return Source(full, store, path)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     type Tags = frozenset[Tag]
 
 
+PIXEL_TAGS: Final = frozenset((Tag.GDALNodata,))
+"""The metadata that reading pixels needs: what missing tiles are filled with."""
+
 VALUE_TAGS: Final = frozenset((Tag.GDALMetadata, Tag.GDALNodata, Tag.ColorMap))
 """Tags that say what pixels' values mean."""
 

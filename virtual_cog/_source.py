@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from obstore.store import LocalStore
 
 from tiff_codecs.errors import TiffAccessError, TiffError, TiffFormatError, TiffNotFoundError
 from virtual_cog._directory import Directory
@@ -15,6 +19,12 @@ if TYPE_CHECKING:
 
 PREFETCH = 24 * 1024
 """Bytes of the first request: holds the IFDs of an ordinary COG (2,000 tiles and their overviews)."""
+
+
+FILE_KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device"}
+
+_users: list[int] = []
+"""The process that has first read through obstore."""
 
 
 class Store(Protocol):
@@ -38,6 +48,13 @@ class Source:
     path: str
     """The file's path within ``store``."""
 
+    @property
+    def local_path(self) -> str | None:
+        """The file's path in the file system; None for one elsewhere."""
+        if not isinstance(self.store, LocalStore):
+            return None
+        return f"{str(self.store.prefix or '').rstrip('/')}/{self.path.lstrip('/')}"
+
     def open(self, prefetch: int = PREFETCH) -> Directory:
         """Read the first ``prefetch`` bytes (one request, which also tells the size).
 
@@ -46,6 +63,7 @@ class Source:
             TiffAccessError: the store does not give it.
             TiffFormatError: it is no TIFF.
         """
+        self._check()
         try:
             result = self.store.get(self.path, options={"range": (0, prefetch)})
             head, size = result.buffer(), int(result.meta["size"])
@@ -55,6 +73,7 @@ class Source:
 
     async def open_async(self, prefetch: int = PREFETCH) -> Directory:
         """Do as :meth:`open` does, asynchronously."""
+        self._check()
         try:
             result = await self.store.get_async(self.path, options={"range": (0, prefetch)})
             head, size = await result.buffer_async(), int(result.meta["size"])
@@ -92,7 +111,34 @@ class Source:
         """
         return self._read([(start, end)])[0]
 
+    def _check(self) -> None:
+        """Refuse what would wait for ever, or be called missing though it is there.
+
+        Raises:
+            TiffAccessError: the path is a pipe or another thing that is no file, or has a name that stores do not take.
+        """
+        _check_process(self.url)
+        path = self.local_path
+        if path is None:
+            return
+        try:
+            mode = os.stat(path).st_mode  # noqa: PTH116
+        except (OSError, ValueError):
+            return  # the store says what it is
+        if not stat.S_ISREG(mode):
+            raise TiffAccessError(
+                "not a regular file",
+                url=self.url,
+                found=FILE_KINDS.get(stat.S_IFMT(mode), "something else"),
+                way_out="copy the bytes to a file",
+            )
+        if any("\ud800" <= character <= "\udfff" for character in path):
+            raise TiffAccessError(
+                "a file whose name is not UTF-8", url=self.url, way_out="rename it, or make a link to it"
+            )
+
     def _read(self, ranges: list[Range]) -> list[Buffer]:
+        _check_process(self.url)
         try:
             if len(ranges) == 1:
                 ((start, end),) = ranges
@@ -104,6 +150,7 @@ class Source:
         return self._whole(ranges, data)
 
     async def _read_async(self, ranges: list[Range]) -> list[Buffer]:
+        _check_process(self.url)
         try:
             if len(ranges) == 1:
                 ((start, end),) = ranges
@@ -136,6 +183,8 @@ class Source:
             return False
 
     def _explain(self, error: Exception, empty: bool = False) -> TiffError:  # noqa: FBT001, FBT002
+        if isinstance(error, TiffError):
+            return error
         reason = str(error).split("\n", 1)[0] or type(error).__name__
         if empty:
             return TiffFormatError("not a TIFF file", url=self.url, found="an empty file")
@@ -148,6 +197,22 @@ class Source:
             url=self.url,
             found=reason,
             way_out="check the network, the permissions and the credentials of the store",
+        )
+
+
+def _check_process(url: str) -> None:
+    """Refuse to read in a process forked from one that has: without obstore's threads it would wait for ever.
+
+    Raises:
+        TiffAccessError: it is one.
+    """
+    if not _users:
+        _users.append(os.getpid())
+    elif os.getpid() != _users[0]:
+        raise TiffAccessError(
+            "no reads in a process forked from one that has read",
+            url=url,
+            way_out='start it with the method "spawn" or "forkserver", e.g. multiprocessing.get_context("spawn")',
         )
 
 

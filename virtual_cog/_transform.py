@@ -81,6 +81,9 @@ class GeoTransform:
         )
 
 
+FAR: Final = 1e100
+"""No place is so far off: larger numbers are damage, and would overflow when multiplied."""
+
 _IDENTITY: Final = GeoTransform(0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
@@ -135,7 +138,7 @@ def transform_from_tags(
         c = found.c - (found.a * 0.5 + found.b * 0.5)
         f = found.f - (found.d * 0.5 + found.e * 0.5)
         found = GeoTransform(c, found.a, found.b, f, found.d, found.e)
-    usable = all(map(math.isfinite, found.to_gdal())) and found.a * found.e != found.b * found.d
+    usable = all(abs(number) < FAR for number in found.to_gdal()) and found.a * found.e != found.b * found.d
     return found if usable and found != _IDENTITY else None
 
 
@@ -147,6 +150,8 @@ def gcps(tiepoints: Numbers | None, *, pixel_is_point: bool = False) -> tuple[Gr
         pixel_is_point: whether GTRasterTypeGeoKey says that column and row are those of pixel centres.
     """
     points = _numbers(tiepoints)
+    if not all(map(math.isfinite, points)):
+        return ()
     shift = 0.5 if pixel_is_point else 0.0
     return tuple(
         GroundControlPoint(points[at] + shift, points[at + 1] + shift, *points[at + 3 : at + 6])

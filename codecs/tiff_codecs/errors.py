@@ -6,7 +6,8 @@ never heard of this package would catch (`ValueError`, `NotImplementedError`, `O
 
 from __future__ import annotations
 
-from typing import Self
+import re
+from typing import Final, Self
 
 __all__ = [
     "TiffAccessError",
@@ -19,6 +20,13 @@ __all__ = [
     "TiffUnsupportedError",
     "TiffWarning",
 ]
+
+
+_USER: Final = re.compile(r"(\w://)[^/\s@]+@")
+_SECRET: Final = re.compile(
+    r"([?&](?:sig|signature|token|sas|key|secret|password|access_token|api_?key|x-(?:amz|goog)-[\w-]+)=)[^&\s]+",
+    re.IGNORECASE,
+)
 
 
 class TiffError(Exception):
@@ -127,11 +135,17 @@ class TiffError(Exception):
         if details:
             text += f": {'; '.join(details)}"
         # One line whatever a file puts into its tags: a log keeps one record per error.
-        return " ".join(text.split())
+        line = " ".join(text.split()).encode("utf-8", "backslashreplace").decode()
+        return _without_secrets(line)
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default of BaseException (and OSError's own) forgets keyword arguments.
         return (_rebuild, (type(self), self.problem, self.context))
+
+
+def _without_secrets(text: str) -> str:
+    """Blot out what URLs carry for the server alone: messages go to logs."""
+    return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text)) if "://" in text else text
 
 
 def _rebuild[ErrorT: TiffError](cls: type[ErrorT], problem: str, context: dict[str, object]) -> ErrorT:

@@ -192,7 +192,8 @@ def test_a_closed_pipe_is_no_error(argv, cog):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 def test_interrupting_a_read_leaves_nothing(tmp_path, cog):
     code = (
-        "import sys, time, virtual_cog._read as r; from virtual_cog._cli import main\n"
+        "import signal, sys, time, virtual_cog._read as r; from virtual_cog._cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
         "def slow(*a, **k):\n print('reading', flush=True)\n for _ in range(600): time.sleep(0.05)\n"
         f"r.read = slow; sys.exit(main(['read', {str(cog)!r}, '-o', 'a.npy']))"
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cyclopts import App, CycloptsError
 
 from tiff_codecs.errors import TiffError, TiffWarning
+from virtual_cog._cli._interrupt import INTERRUPTED, prompt_interrupts
 from virtual_cog._cli._output import printable, write_line
 from virtual_cog._cli.bench import bench
 from virtual_cog._cli.demo import demo
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 FAILED: Final = 1
 USAGE: Final = 2
-INTERRUPTED: Final = 130
 PIPE_CLOSED: Final = 141
 """What shells report of a program that SIGPIPE has ended."""
 
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no error
     try:
-        with _warnings_as_lines(debug=debug):
+        with _warnings_as_lines(debug=debug), prompt_interrupts():
             code = _run(tokens, debug=debug)
             sys.stdout.flush()
     except SystemExit as stop:  # how rich leaves when a pipe closes under its help page

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 from cyclopts import Parameter
 
 from tiff_codecs.errors import TiffAccessError, TiffOptionError
+from virtual_cog._cli._interrupt import unfinished
 from virtual_cog._cli._output import byte_text, console, progress, rate_text
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def _npy(
         yield lambda _first, _block: None
         return
     partial = output.with_name(f".{output.name}.{os.getpid()}.partial")
+    unfinished.add(partial)
     try:
         with partial.open("xb") as file:
             yield _Npy(file, shape, dtype).write
@@ -177,3 +179,4 @@ def _npy(
         ) from error
     finally:
         partial.unlink(missing_ok=True)
+        unfinished.discard(partial)
