@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from obstore.store import LocalStore
+
 from tiff_codecs.errors import TiffAccessError, TiffError, TiffFormatError, TiffNotFoundError
+from tiff_codecs.gpu.reference import http_url
 from virtual_cog._directory import Directory
 
 if TYPE_CHECKING:
@@ -37,6 +40,18 @@ class Source:
     store: Store
     path: str
     """The file's path within ``store``."""
+
+    @property
+    def local_path(self) -> str | None:
+        """The file's path in the file system, None for a file elsewhere."""
+        if not isinstance(self.store, LocalStore):
+            return None
+        return f"{str(self.store.prefix or '').rstrip('/')}/{self.path}"
+
+    @property
+    def http_url(self) -> str | None:
+        """Its URL where plain http(s) requests get it, else None."""
+        return http_url(self.store, self.path)
 
     def open(self, prefetch: int = PREFETCH) -> Directory:
         """Read the first ``prefetch`` bytes (one request, which also tells the size).
