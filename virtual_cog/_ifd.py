@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -35,6 +35,13 @@ def entry_dtype(mark: str, *, bigtiff: bool) -> np.dtype[np.void]:
             "offsets": [0, 2, 4, 4 + room, 4 + room],
         }
     )
+
+
+@cache
+def stored_dtype(kind: int, mark: Literal["<", ">"]) -> np.dtype[Any] | None:
+    """One value of a TIFF field type in a byte order (half a value of a rational); None for a type not defined."""
+    name = FIELD_DTYPES.get(kind)
+    return None if name is None else np.dtype(name).newbyteorder(mark)
 
 
 class Ifd:
@@ -149,14 +156,14 @@ class Ifd:
         if row is None:
             return None
         kind = int(self._table["type"][row])
-        dtype = FIELD_DTYPES.get(kind)
+        dtype = stored_dtype(kind, self._header.mark)
         if dtype is None:
             return None
         raw = self._raw(tag, row)
         if kind == ASCII:
             return np.frombuffer(raw, "u1")
-        stored = np.frombuffer(raw, np.dtype(dtype).newbyteorder(self._header.mark))
-        native = stored.astype(stored.dtype.newbyteorder("="), copy=False)
+        stored = np.frombuffer(raw, dtype)
+        native = stored if dtype.isnative else stored.astype(dtype.newbyteorder("="))
         if kind in (RATIONAL, SRATIONAL):
             with np.errstate(divide="ignore", invalid="ignore"):
                 return native[0::2].astype("f8") / native[1::2]

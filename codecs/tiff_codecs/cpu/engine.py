@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from tiff_codecs.cpu.fetch import Fetcher
 from tiff_codecs.cpu.plan import TileRead, group, in_row_blocks
 from tiff_codecs.errors import TiffError
@@ -49,8 +47,7 @@ def execute(
     row_bytes = decoder.row_bytes
     if row_bytes is not None:
         tiles = chain.from_iterable(
-            in_row_blocks(tile, row_bytes) if tile.file and isinstance(tile.target, np.ndarray) else (tile,)
-            for tile in tiles
+            (tile,) if tile.file is None or callable(tile.target) else in_row_blocks(tile, row_bytes) for tile in tiles
         )
     tiles = list(tiles)
     local = all(tile.file is None or tile.file.local_path is not None for tile in tiles)
@@ -94,9 +91,9 @@ def _read(together: list[TileRead], fetcher: Fetcher, decoder: TileDecoder, fill
     for tile in together:
         own = data[tile.start - start : tile.end - start]
         try:
-            if isinstance(tile.target, np.ndarray):
-                decoder.decode_into(own, tile.target, rows=tile.rows, first=tile.first)
-            else:
+            if callable(tile.target):
                 tile.target(decoder.decode(own))
+            else:
+                decoder.decode_into(own, tile.target, rows=tile.rows, first=tile.first)
         except TiffError as error:
             raise error.with_context(url=file.url, tile=tile.place) from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from tiff_codecs.errors import TiffError
+from tiff_codecs.errors import TiffError, TiffNotFoundError
 from tiff_codecs.gpu import files
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Fetcher:
                 data = memoryview(file.read(start, end)).cast("B")
             except TiffError:
                 raise
+            except FileNotFoundError as error:
+                raise TiffNotFoundError("there is no such file", url=file.url) from error
             except Exception as error:
                 raise files.unreadable(file, error) from error
         if len(data) != size:

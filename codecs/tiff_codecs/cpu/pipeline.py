@@ -30,8 +30,8 @@ __all__ = ["CpuCodecPipeline"]
 class CpuCodecPipeline(TilePipeline):
     """Reads chunks of TIFF tiles straight into the result, and leaves everything else to zarr's own pipeline.
 
-    In the stores of VirtualiZarr and Icechunk it looks up all chunks of a selection at once, and reads their byte
-    ranges past the store. In any other store, and for chunks that a store holds itself, it asks the store for each.
+    In VirtualiZarr's stores it looks up all chunks of a selection at once, and reads their byte ranges past the store,
+    several small ones with one request. Any other store, Icechunk's too, is asked for each chunk.
     """
 
     async def read(
@@ -70,11 +70,9 @@ class CpuCodecPipeline(TilePipeline):
 
 
 async def _read_from_store(places: Places, decoder: TileDecoder, which: list[int]) -> list[int]:
-    """Read chunks through their store, some at a time; returns which of them are missing."""
-    if not which:
-        return []
-    threads: int = config.get("codec_pipeline.max_workers", None) or os.cpu_count() or 1
-    limit = asyncio.Semaphore(min(2 * threads, config.get("async.concurrency")))
+    """Read chunks through their store, as many at a time as zarr asks for; returns which of them are missing."""
+    fetching = asyncio.Semaphore(config.get("async.concurrency"))
+    decoding = asyncio.Semaphore(config.get("codec_pipeline.max_workers", None) or os.cpu_count() or 1)
 
     def place(index: int, data: Any) -> None:  # noqa: ANN401 - a buffer
         box = places.box(index)
@@ -85,12 +83,13 @@ async def _read_from_store(places: Places, decoder: TileDecoder, which: list[int
 
     async def read(index: int) -> bool:
         getter, spec, *_ = places.batch[index]
-        async with limit:
+        async with fetching:
             data = await getter.get(prototype=spec.prototype)
             if data is None:
                 places.store(index, fill_value_or_default(spec))
                 return False
-            await asyncio.to_thread(place, index, data.as_numpy_array())
+            async with decoding:
+                await asyncio.to_thread(place, index, data.as_numpy_array())
             return True
 
     present = await asyncio.gather(*map(read, which))

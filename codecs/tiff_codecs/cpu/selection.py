@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from zarr.storage import StorePath
 
 from tiff_codecs.cpu.plan import TileRead
 from tiff_codecs.gpu.reference import MISSING, OTHERWISE
-from tiff_codecs.gpu.references import can_resolve, chunk_coordinates, resolve
+from tiff_codecs.gpu.references import chunk_coordinates, is_manifest_store, resolve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Selected:
     missing: NDArray[np.bool_]
     """Which chunks are not there, shape (chunks,)."""
     otherwise: list[int]
-    """Chunks that only the store can read: inlined ones, and those of Icechunk's own."""
+    """Chunks that only the store can read: inlined ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,18 @@ class Places:
 
         A box is made of slices of step 1, and of integers, which drop their axis.
         """
-        _, _, wanted, place, _ = self.batch[index]
-        if self.drop_axes or not (isinstance(wanted, tuple) and isinstance(place, tuple)):
+        _, _, *selections, _ = self.batch[index]
+        if self.drop_axes or not all(isinstance(selection, tuple) for selection in selections):
             return None
+        wanted, place = cast("list[tuple[Any, ...]]", selections)
         if self.out.dtype != self.chain.layout.dtype:
             return None  # the caller's own array, of another type
         starts: list[int] = []
         parts: list[Any] = []
         places = iter(place)
         for part in wanted:
-            if isinstance(part, int | np.integer):
-                starts.append(int(part))
+            if isinstance(part, int):
+                starts.append(part)
                 parts.append(np.newaxis)
                 continue
             target = next(places, None)
@@ -84,9 +85,13 @@ class Places:
 
 
 def resolve_batch(metadata: Any, batch: list[Any]) -> tuple[References, NDArray[np.int64]] | None:  # noqa: ANN401
-    """Where the chunks lie, and their positions in the grid; None where only the store knows."""
+    """Where the chunks lie, and their positions in the grid; None where the store is to be asked.
+
+    Icechunk is asked, although its references could be listed: it alone knows which places its user lets it read,
+    and whether a file is still the one referred to.
+    """
     first = batch[0][0]
-    if not isinstance(first, StorePath) or not can_resolve(first.store):
+    if not isinstance(first, StorePath) or not is_manifest_store(first.store):
         return None
     if any(not isinstance(item[0], StorePath) or item[0].store is not first.store for item in batch):
         return None
@@ -103,17 +108,15 @@ def plan_selection(places: Places, found: References, coordinates: NDArray[np.in
         coordinates: their positions in the grid, shape (chunks, axes).
     """
     chain = places.chain
-    otherwise = [i for i, file in enumerate(found.files) if file.url and file.store is None and not file.local_path]
-    through_store = (found.file == OTHERWISE) | np.isin(found.file, otherwise)
     last = coordinates[:, -2] == chain.grid_rows - 1
     tiles: list[TileRead] = []
+    file: int
     order = np.lexsort((found.offset, found.file))
-    for i, file, start, length, is_last, position in zip(
-        order.tolist(),
-        *(column[order].tolist() for column in (found.file, found.offset, found.length, last, coordinates)),
-        strict=True,
-    ):
-        if through_store[i]:
+    columns: list[list[Any]] = [
+        column[order].tolist() for column in (found.file, found.offset, found.length, last, coordinates)
+    ]
+    for i, file, start, length, is_last, position in zip(order.tolist(), *columns, strict=True):
+        if file == OTHERWISE:
             continue
         rows = (chain.layout.last_strip_rows if is_last else None) or chain.rows
         box = places.box(i)
@@ -122,12 +125,15 @@ def plan_selection(places: Places, found: References, coordinates: NDArray[np.in
         if file == MISSING:
             if box is None:
                 places.store(i, places.batch[i][1].fill_value)
-                continue
-            tiles.append(TileRead(None, 0, 0, rows, *box, tuple(position)))
+            else:
+                tiles.append(TileRead(None, 0, 0, rows, *box, tuple(position)))
             continue
-        first, target = box or ((0, 0, 0), partial(places.store, i))
+        first: Any = (0, 0, 0)
+        target: Any = partial(places.store, i)
+        if box is not None:
+            first, target = box
         tiles.append(TileRead(found.files[file], start, start + length, rows, first, target, tuple(position)))
-    return Selected(tiles, found.file == MISSING, np.flatnonzero(through_store).tolist())
+    return Selected(tiles, found.file == MISSING, np.flatnonzero(found.file == OTHERWISE).tolist())
 
 
 def _is_box(part: Any) -> bool:  # noqa: ANN401

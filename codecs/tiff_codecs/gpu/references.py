@@ -14,14 +14,14 @@ from tiff_codecs.gpu.reference import MISSING, OTHERWISE, References, StoreFile
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["can_resolve", "chunk_coordinates", "resolve"]
+__all__ = ["can_resolve", "chunk_coordinates", "is_manifest_store", "resolve"]
 
 INLINED: Final = "__inlined__"
 
 
 def can_resolve(store: Any) -> bool:  # noqa: ANN401 - any Zarr store
     """Whether byte ranges can be had from `store`: VirtualiZarr's ManifestStore, or Icechunk's."""
-    return _is_manifest_store(store) or icechunk.is_store(store)
+    return is_manifest_store(store) or icechunk.is_store(store)
 
 
 def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64]) -> References:  # noqa: ANN401
@@ -32,7 +32,7 @@ def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64]) -> Refe
         array_path: path of the array in the store.
         coordinates: positions in the chunk grid, shape (chunks, axes).
     """
-    if _is_manifest_store(store):
+    if is_manifest_store(store):
         return _from_manifest(store, array_path, coordinates)
     return icechunk.resolve(store, array_path, coordinates)
 
@@ -50,7 +50,8 @@ def chunk_coordinates(metadata: Any, paths: list[str], axes: int) -> tuple[str, 
     return array_path, numbers.reshape(len(paths), axes)
 
 
-def _is_manifest_store(store: Any) -> bool:  # noqa: ANN401
+def is_manifest_store(store: Any) -> bool:  # noqa: ANN401
+    """Whether `store` is VirtualiZarr's ManifestStore; does not import it."""
     module = sys.modules.get("virtualizarr.manifests.store")
     return module is not None and isinstance(store, module.ManifestStore)
 
