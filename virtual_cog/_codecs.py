@@ -93,7 +93,7 @@ def codec_chain(image: Image) -> Chain:
         and image.last_strip_rows is None
         and image.fill_order == 1
         and layout.predictor == 1
-        and _is_plain(layout)
+        and layout.is_whole
     )
     serializer: dict[str, Any] = {"name": "bytes"}
     if layout.dtype.itemsize > 1:
@@ -108,8 +108,3 @@ def codec_chain(image: Image) -> Chain:
     if image.fill_order != 1:
         chain.append({"name": "tiff_codecs.fill_order"})
     return chain
-
-
-def _is_plain(layout: TileLayout) -> bool:
-    """Whether the stored samples are whole words of the dtype they are read as."""
-    return layout.bits_per_sample == 8 * layout.dtype.itemsize and layout.sample_format != "complex_int"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
@@ -44,6 +45,13 @@ ENTRIES: Final = {(mark, big): Struct(f"{mark}{'HHQQ' if big else 'HHII'}") for 
 
 WORDS: Final = {3: 2, 4: 4}
 """Bytes of the field types SHORT and LONG, which nearly all of an image's tags have."""
+
+
+@cache
+def stored_dtype(kind: int, mark: Literal["<", ">"]) -> np.dtype[Any] | None:
+    """One value of a TIFF field type in a byte order (half a value of a rational); None for a type not defined."""
+    name = FIELD_DTYPES.get(kind)
+    return None if name is None else np.dtype(name).newbyteorder(mark)
 
 
 class Ifd:
@@ -182,14 +190,14 @@ class Ifd:
         if row is None:
             return None
         kind = self._row(row)[0]
-        dtype = FIELD_DTYPES.get(kind)
+        dtype = stored_dtype(kind, self._header.mark)
         if dtype is None:
             return None
         raw = self._raw(tag, row)
         if kind == ASCII:
             return np.frombuffer(raw, "u1")
-        stored = np.frombuffer(raw, np.dtype(dtype).newbyteorder(self._header.mark))
-        native = stored.astype(stored.dtype.newbyteorder("="), copy=False)
+        stored = np.frombuffer(raw, dtype)
+        native = stored if dtype.isnative else stored.astype(dtype.newbyteorder("="))
         if kind in (RATIONAL, SRATIONAL):
             with np.errstate(divide="ignore", invalid="ignore"):
                 return native[0::2].astype("f8") / native[1::2]

@@ -1,4 +1,4 @@
-"""Which tiles a window needs, and which of them to fetch with one request."""
+"""Which tiles a window needs, and where they go."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tiff_codecs.cpu.plan import TileRead
 from tiff_codecs.errors import TiffOptionError, TiffSelectionError
-from virtual_cog._tiles import tile_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from virtual_cog._image import Image
     from virtual_cog._scene import Scene
-
-ROW_BLOCK = 4 * 2**20
-"""Bytes of an uncompressed tile that one job reads: strips as large as the image are common."""
+    from virtual_cog._source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +28,6 @@ class Window:
     row: int
     width: int
     height: int
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One tile, or some rows of an uncompressed one."""
-
-    plane: int
-    row: int
-    col: int
-    start: int
-    end: int
-    """Byte range in the file; empty for a missing tile."""
-    first: int
-    """First row of the tile that the byte range holds."""
-    rows: int
 
 
 def parse_window(image: Image, window: Sequence[int] | None) -> Window:
@@ -79,18 +64,16 @@ def _four_integers(window: Any) -> tuple[int, int, int, int]:  # noqa: ANN401 - 
     )
 
 
-def plan(scene: Scene, window: Window) -> list[Job]:
-    """The jobs that fill ``window``, in the order of the file."""
+def plan(source: Source, scene: Scene, window: Window, out: NDArray[Any]) -> Iterator[TileRead]:
+    """The tiles that fill ``window``, in the order of the file, each with its place in ``out``."""
     image, tiles = scene.image, scene.tiles
     height, width = image.tile_height, image.tile_width
-    row_bytes = tile_bytes(image, 1)
     first_row, last_row = window.row // height, (window.row + window.height - 1) // height
     first_col, last_col = window.col // width, (window.col + window.width - 1) // width
     part = np.s_[:, first_row : last_row + 1, first_col : last_col + 1]
     offsets, counts = tiles.offsets[part], tiles.counts[part]
     order = np.argsort(offsets, axis=None)
     places = np.unravel_index(order, offsets.shape)
-    jobs: list[Job] = []
     for plane, row, col, start, count in zip(
         places[0].tolist(),
         (places[1] + first_row).tolist(),
@@ -99,37 +82,11 @@ def plan(scene: Scene, window: Window) -> list[Job]:
         counts.ravel()[order].tolist(),
         strict=True,
     ):
-        top = row * height
+        top, left = row * height, col * width
         rows = height if image.tiled else min(height, image.height - top)
-        if image.compression != 1 or not count:
-            jobs.append(Job(plane, row, col, start, start + count, 0, rows))
-            continue
-        # rows of an uncompressed tile stand by themselves: read those that are wanted, in blocks
-        low, high = max(0, window.row - top), min(rows, window.row + window.height - top)
-        step = max(1, ROW_BLOCK // row_bytes)
-        for first in range(low, high, step):
-            n = min(step, high - first)
-            at = start + first * row_bytes
-            jobs.append(Job(plane, row, col, at, at + n * row_bytes, first, n))
-    return jobs
-
-
-def group(jobs: list[Job], *, gap: int, most: int) -> list[list[Job]]:
-    """Put jobs together whose bytes are worth one request.
-
-    Args:
-        jobs: in the order of the file.
-        gap: bytes that may lie unused between two of them.
-        most: bytes of one request; a single job may need more.
-    """
-    groups: list[list[Job]] = []
-    start = end = 0
-    for job in jobs:
-        together = groups and job.start <= end + gap and max(job.end, end) - start <= most
-        if together:
-            groups[-1].append(job)
-            end = max(end, job.end)
-        else:
-            groups.append([job])
-            start, end = job.start, job.end
-    return groups
+        y0, y1 = max(top, window.row), min(top + rows, window.row + window.height)
+        x0, x1 = max(left, window.col), min(left + width, window.col + window.width)
+        bands = slice(plane, plane + 1) if image.planar else slice(None)
+        target = out[bands, y0 - window.row : y1 - window.row, x0 - window.col : x1 - window.col]
+        file = source if count else None
+        yield TileRead(file, start, start + count, rows, (0, y0 - top, x0 - left), target, (plane, row, col))

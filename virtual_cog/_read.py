@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from obstore.store import LocalStore
 
-from tiff_codecs import fill_order
-from tiff_codecs.errors import TiffDataError, TiffError, TiffOptionError, TiffUnsupportedError
+from tiff_codecs.cpu.decoder import TileDecoder
+from tiff_codecs.cpu.engine import execute
+from tiff_codecs.errors import TiffError, TiffOptionError, TiffUnsupportedError
 from tiff_codecs.gpu.device import parse_device
-from tiff_codecs.samples import decode_samples
 from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._options import whole_number
-from virtual_cog._plan import Job, Window, group, parse_window, plan
+from virtual_cog._plan import parse_window, plan
 from virtual_cog._registry import resolve
 from virtual_cog._scene import PIXEL_TAGS, Scene, load_scene
 from virtual_cog._tags import Tag
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Sequence
+    import os
+    from collections.abc import Sequence
 
     from obspec_utils.registry import ObjectStoreRegistry
 
-    from virtual_cog._image import Image
     from virtual_cog._source import Source
-
-LOCAL = {"gap": 0, "most": 128 * 1024}
-REMOTE = {"gap": 64 * 1024, "most": 1024 * 1024}
-"""How far tiles may lie apart, and how much one request may hold, for :func:`virtual_cog._plan.group`."""
-
-REMOTE_THREADS = 16
-"""Requests in flight to a remote store at least, whatever the number of cores."""
 
 
 def read(
@@ -97,9 +86,10 @@ def read_scene(
     """Read the pixels of a loaded scene (see :func:`read`)."""
     image = scene.image
     wanted = parse_window(image, window)
-    decoder = TileDecoder(image)
+    layout, compression = check_readable(image), compression_of(image)
+    decoder = TileDecoder(compression, image.fill_order, layout, image.tile_height, image.tile_width, image.tile_bands)
     try:
-        out = np.empty((image.bands, wanted.height, wanted.width), decoder.layout.dtype)
+        out = np.empty((image.bands, wanted.height, wanted.width), layout.dtype)
     except (MemoryError, ValueError) as error:
         raise TiffUnsupportedError(
             "the image is larger than memory",
@@ -109,98 +99,9 @@ def read_scene(
             way_out="read it by windows",
         ) from error
     fill = parse_nodata(scene.text(Tag.GDALNodata) or "", out.dtype)
-    local = isinstance(source.store, LocalStore)
-    cores = os.cpu_count() or 1
-    groups = deque(group(plan(scene, wanted), **(LOCAL if local else REMOTE)))
-    workers = min(threads or (cores if local else max(REMOTE_THREADS, cores)), len(groups))
-
-    def work() -> None:
-        while groups:
-            try:
-                jobs = groups.popleft()
-            except IndexError:  # another thread took the last ones
-                return
-            try:
-                _fetch_and_place(jobs, source, decoder, wanted, out, 0 if fill is None else fill)
-            except BaseException:
-                groups.clear()  # the other threads need not go on
-                raise
-
-    if workers <= 1:
-        work()
-    else:
-        with ThreadPoolExecutor(workers, thread_name_prefix="virtual-cog") as pool:
-            try:
-                for done in [pool.submit(work) for _ in range(workers)]:
-                    done.result()
-            except BaseException:
-                groups.clear()  # an interrupt need not wait for all tiles
-                raise
+    tiles = plan(source, scene, wanted, out)
+    try:
+        execute(tiles, decoder, fill_value=0 if fill is None else fill, threads=threads)
+    except TiffError as error:
+        raise error.with_context(ifd=image.ifd) from error.__cause__
     return out
-
-
-def _fetch_and_place(
-    jobs: list[Job],
-    source: Source,
-    decoder: TileDecoder,
-    window: Window,
-    out: np.ndarray,
-    fill: Any,  # noqa: ANN401
-) -> None:
-    """Read the bytes of ``jobs`` with one request, decode them and copy their pixels into ``out``."""
-    start, end = jobs[0].start, max(job.end for job in jobs)
-    data = memoryview(source.read(start, end) if end > start else b"").cast("B")
-    image = decoder.image
-    for job in jobs:
-        top = job.row * image.tile_height + job.first
-        left = job.col * image.tile_width
-        y0, y1 = max(top, window.row), min(top + job.rows, window.row + window.height)
-        x0, x1 = max(left, window.col), min(left + image.tile_width, window.col + window.width)
-        bands = slice(job.plane, job.plane + 1) if image.planar else slice(None)
-        target = out[bands, y0 - window.row : y1 - window.row, x0 - window.col : x1 - window.col]
-        if job.start == job.end:
-            target[...] = fill
-            continue
-        try:
-            pixels = decoder.decode(data[job.start - start : job.end - start], job.rows)
-        except TiffError as error:
-            place = (job.plane, job.row, job.col)
-            raise error.with_context(url=image.url, ifd=image.ifd, tile=place) from error
-        target[...] = pixels[:, y0 - top : y1 - top, x0 - left : x1 - left]
-
-
-class TileDecoder:
-    """Decodes the tiles of one image: what its tags say is looked up once."""
-
-    def __init__(self, image: Image) -> None:
-        """Look up the decoder of ``image``.
-
-        Raises:
-            TiffUnsupportedError: its pixels are not read; says why.
-        """
-        self.image = image
-        self.layout = check_readable(image)
-        self._decompress = compression_of(image).decode
-
-    def decode(self, data: Buffer, rows: int) -> np.ndarray:
-        """Decode one tile's bytes as the file has them.
-
-        Args:
-            data: the tile's bytes.
-            rows: rows the tile holds: fewer than the image's tile height in a short last strip.
-
-        Returns:
-            Pixels of shape (bands in the tile, rows, tile width), maybe a view of ``data``.
-
-        Raises:
-            TiffDataError: the bytes do not decode, or to too few pixels.
-        """
-        cols, bands = self.image.tile_width, self.image.tile_bands
-        size = self.layout.tile_bytes(rows, cols, bands)
-        if self.image.fill_order != 1:
-            data = fill_order.decode(data, memoryview(data).nbytes)
-        raw = data if self._decompress is None else self._decompress(data, size)
-        if memoryview(raw).nbytes < size:
-            # also where a whole strip decodes to as many rows as the short last one has
-            raise TiffDataError("a tile decodes to too few bytes", found=memoryview(raw).nbytes, supported=size)
-        return decode_samples(raw, self.layout, rows=rows, cols=cols, bands=bands)

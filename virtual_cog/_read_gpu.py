@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,46 +9,19 @@ import numpy as np
 from tiff_codecs.gpu.device import Device, parse_device
 from tiff_codecs.gpu.engine import execute
 from tiff_codecs.gpu.plan import ReadPlan, Target
-from tiff_codecs.gpu.reference import http_url
 from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._plan import Window, parse_window
 from virtual_cog._tags import Tag
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Sequence
+    from collections.abc import Sequence
 
     import cupy
     from numpy.typing import NDArray
 
     from virtual_cog._scene import Scene
     from virtual_cog._source import Source
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A source as the GPU reader takes it."""
-
-    source: Source
-
-    @property
-    def url(self) -> str:
-        """Its name in messages."""
-        return self.source.url
-
-    @property
-    def local_path(self) -> str | None:
-        """Its path in the file system, None for a file elsewhere."""
-        return self.source.local_path
-
-    @property
-    def http_url(self) -> str | None:
-        """Its URL where plain http(s) requests get it, else None."""
-        return http_url(self.source.store, self.source.path)
-
-    def read(self, start: int, end: int) -> Buffer:
-        """Read bytes [start, end) into host memory."""
-        return self.source.read(start, end)
 
 
 def read_scene_gpu(
@@ -110,7 +82,7 @@ def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) 
         layout=layout,
         tile_cols=width,
         tile_bands=image.tile_bands,
-        files=(File(source),),
+        files=(source,),
         file=np.zeros(len(offset), np.int32),
         offset=offset,
         length=length,

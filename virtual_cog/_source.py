@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from obstore.store import LocalStore
 
 from tiff_codecs.errors import TiffAccessError, TiffError, TiffFormatError, TiffNotFoundError
+from tiff_codecs.gpu.reference import http_url
 from virtual_cog._directory import Directory
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class Source:
         if not isinstance(self.store, LocalStore):
             return None
         return f"{str(self.store.prefix or '').rstrip('/')}/{self.path.lstrip('/')}"
+
+    @property
+    def http_url(self) -> str | None:
+        """Its URL where plain http(s) requests get it, else None."""
+        return http_url(self.store, self.path)
 
     def open(self, prefetch: int = PREFETCH) -> Directory:
         """Read the first ``prefetch`` bytes (one request, which also tells the size).

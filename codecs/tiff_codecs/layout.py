@@ -116,6 +116,11 @@ class TileLayout:
         return self.sample_format in ("uint", "int") and self.bits_per_sample not in _WHOLE_WORDS
 
     @property
+    def is_whole(self) -> bool:
+        """Whether samples are stored as NumPy's own numbers, in one byte order or the other."""
+        return self.bits_per_sample == 8 * self.dtype.itemsize and self.sample_format != "complex_int"
+
+    @property
     def word_bytes(self) -> int:
         """Bytes that the byte order swaps as one piece; 1 where it has no effect.
 

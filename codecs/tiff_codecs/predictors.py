@@ -23,17 +23,20 @@ __all__ = ["byte_planes_to_floats", "differences_to_words", "floats_to_byte_plan
 _PIECE_BYTES = 1 << 18
 
 
-def differences_to_words[WordT: np.unsignedinteger](words: NDArray[WordT]) -> NDArray[WordT]:
+def differences_to_words[WordT: np.unsignedinteger](
+    words: NDArray[WordT], out: NDArray[WordT] | None = None
+) -> NDArray[WordT]:
     """Undo predictor 2: add up every row, each band on its own.
 
     Args:
         words: Differences in native byte order, of shape (rows, cols, bands). Left as they are.
+        out: Where the sums go, of shape (bands, rows, cols) with any strides; None takes new memory.
 
     Returns:
-        The sums modulo two to the number of bits, new memory of shape (bands, rows, cols).
+        The sums modulo two to the number of bits, of shape (bands, rows, cols).
     """
     rows, cols, bands = words.shape
-    planes = np.empty((bands, rows, cols), words.dtype)
+    planes = np.empty((bands, rows, cols), words.dtype) if out is None else out
     imagecodecs.delta_decode(words, axis=1, out=planes.transpose(1, 2, 0))
     return planes
 
@@ -52,7 +55,9 @@ def words_to_differences[WordT: np.unsignedinteger](words: NDArray[WordT]) -> ND
     return differences
 
 
-def byte_planes_to_floats(raw: NDArray[np.uint8], *, rows: int, cols: int, bands: int) -> NDArray[np.uint8]:
+def byte_planes_to_floats(
+    raw: NDArray[np.uint8], *, rows: int, cols: int, bands: int, out: NDArray[np.uint8] | None = None
+) -> NDArray[np.uint8]:
     """Undo predictor 3: add up the bytes of every row, then gather the bytes of every number.
 
     A row holds the highest bytes of all its numbers, then their next ones, and so on, in files of either
@@ -64,13 +69,16 @@ def byte_planes_to_floats(raw: NDArray[np.uint8], *, rows: int, cols: int, bands
         rows: Rows of the tile.
         cols: Columns of the tile.
         bands: Bands that are interleaved.
+        out: Where the bytes go, of the shape returned with any strides, or with fewer columns: then only the first
+            ones are gathered. None takes new memory.
 
     Returns:
-        The bytes of the numbers, lowest first, new memory of shape (bands, rows, cols, bytes a number).
+        The bytes of the numbers, lowest first, of shape (bands, rows, cols, bytes a number).
     """
     itemsize = raw.size // (rows * cols * bands)
     differences = raw.reshape(rows, itemsize * cols, bands)
-    numbers = np.empty((bands, rows, cols, itemsize), np.uint8)
+    numbers = np.empty((bands, rows, cols, itemsize), np.uint8) if out is None else out
+    wanted = numbers.shape[2]
     step = _piece_rows(rows, differences.shape[1] * bands)
     sums = np.empty((bands, step, itemsize * cols), np.uint8)
     planes = sums.reshape(bands, step, itemsize, cols)
@@ -78,7 +86,7 @@ def byte_planes_to_floats(raw: NDArray[np.uint8], *, rows: int, cols: int, bands
         count = piece.stop - piece.start
         imagecodecs.delta_decode(differences[piece], axis=1, out=sums[:, :count].transpose(1, 2, 0))
         for plane in range(itemsize):
-            numbers[:, piece, :, itemsize - 1 - plane] = planes[:, :count, plane]
+            numbers[:, piece, :, itemsize - 1 - plane] = planes[:, :count, plane, :wanted]
     return numbers
 
 

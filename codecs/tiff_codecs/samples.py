@@ -6,6 +6,7 @@ interleaved pixels to planes.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from .layout import TileLayout
 
-__all__ = ["decode_samples", "encode_samples"]
+__all__ = ["decode_samples", "decode_samples_into", "encode_samples"]
 
 type Samples = NDArray[Any]
 
@@ -65,6 +66,56 @@ def decode_samples(raw: Buffer, layout: TileLayout, *, rows: int, cols: int, ban
         padded = np.zeros((bands, rows, cols), layout.dtype)
         padded[:, :present] = samples
         return padded
+
+
+def decode_samples_into(
+    raw: Buffer,
+    layout: TileLayout,
+    out: Samples,
+    *,
+    rows: int,
+    cols: int,
+    bands: int,
+    first: tuple[int, int, int] = (0, 0, 0),
+) -> None:
+    """Decode a part of a decompressed tile or strip straight to its place, with no copy between where that can be.
+
+    Args:
+        raw: As for `decode_samples`; it must hold all rows.
+        layout: What the bytes mean. Its `last_strip_rows` has no effect.
+        out: Where the part goes: shape (bands, rows, cols) of the part, dtype `layout.dtype`, any strides.
+        rows: Rows of the tile; of a short last strip, as many as it has.
+        cols: Columns of the tile.
+        bands: Bands that the tile holds.
+        first: Band, row and column at which the part begins in the tile. The part must lie inside it.
+
+    Raises:
+        TiffDataError: `raw` is shorter than the tile.
+        TiffOptionError: `raw` is not contiguous.
+    """
+    data = as_byte_array(raw)
+    whole = layout.tile_bytes(rows, cols, bands)
+    if data.size < whole:
+        raise _incomplete(data.size, f"{whole} bytes for {rows} rows of {cols} columns and {bands} bands")
+    band, row, col = first
+    count, height, width = out.shape
+    row_bytes = layout.row_bytes(cols, bands)
+    data = data[row * row_bytes : (row + height) * row_bytes]  # rows stand by themselves, whatever the predictor
+    from_edge = col == 0 and count == bands
+    is_complex = layout.sample_format in ("complex_int", "complex_float")
+    if layout.predictor == 2 and from_edge and not is_complex:
+        words = _native_words(data, layout).reshape(height, cols, bands)
+        differences_to_words(words[:, :width], out.view(words.dtype))
+    elif layout.predictor == 3 and from_edge and layout.bits_per_sample != 24 and sys.byteorder == "little":
+        byte_planes_to_floats(data, rows=height, cols=cols, bands=bands, out=out[..., np.newaxis].view(np.uint8))
+    else:
+        if layout.predictor == 1 and layout.is_whole:
+            # NumPy swaps bytes while it copies
+            stored = data.view(layout.dtype.newbyteorder("<" if layout.byte_order == "little" else ">"))
+            samples = stored.reshape(height, cols, bands).transpose(2, 0, 1)
+        else:
+            samples = _decode_rows(data, layout, height, cols, bands)
+        out[...] = samples[band : band + count, :, col : col + width]
 
 
 def encode_samples(array: Samples, layout: TileLayout) -> bytes:
@@ -117,7 +168,11 @@ def _rows_present(size: int, layout: TileLayout, *, rows: int, cols: int, bands:
         if size == short_bytes:
             return short
         accepted += f", or {short_bytes} bytes for the {short} rows of the last strip"
-    raise TiffDataError(
+    raise _incomplete(size, accepted)
+
+
+def _incomplete(size: int, accepted: str) -> TiffDataError:
+    return TiffDataError(
         "a tile is not complete",
         found=f"{size} bytes",
         supported=accepted,

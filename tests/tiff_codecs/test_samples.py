@@ -11,6 +11,7 @@ import pytest
 import tifffile
 
 from tiff_codecs import TiffDataError, TiffOptionError, TileLayout, decode_samples, encode_samples
+from tiff_codecs.samples import decode_samples_into
 
 INTEGERS = ["u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8"]
 FLOATS = ["f2", "f4", "f8"]
@@ -200,6 +201,25 @@ def test_input_is_left_as_it_was_and_need_not_be_aligned(layout, noise):
     assert decoded.tobytes() == values.tobytes()
     assert memory == b"x" + raw
     assert encode_samples(values, layout) == raw
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)
+def test_parts_are_decoded_to_their_places(layout, noise):
+    values = values_of(layout, noise, (3, 9, 11))
+    memory = np.frombuffer(b"x" + encode_samples(values, layout) + b"more", np.uint8)[1:]
+    for part in (np.s_[:, :, :], np.s_[:, 2:7, :6], np.s_[:, 8:, 10:], np.s_[1:2, :4, :], np.s_[1:, 3:5, 2:9]):
+        for order in ("C", "F"):
+            room = np.zeros((5, 14, 15), layout.dtype, order=order)
+            wanted = values[part]
+            inside = tuple(slice(1, 1 + side) for side in wanted.shape)
+            first = tuple(each.start or 0 for each in part)
+            decode_samples_into(memory, layout, room[inside], rows=9, cols=11, bands=3, first=first)
+            assert room[inside].tobytes() == wanted.tobytes()
+            room[inside] = 0
+            assert not room.any()
+    with pytest.raises(TiffDataError) as caught:
+        decode_samples_into(memory[:-5], layout, np.empty((3, 9, 11), layout.dtype), rows=9, cols=11, bands=3)
+    assert caught.value.found == f"{memory.size - 5} bytes"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=layout_id)

@@ -14,6 +14,7 @@ import zarr
 
 import virtual_cog
 from rawtiff import RawTiff, grey
+from tiff_codecs import cpu
 from tiff_codecs.errors import (
     TiffDataError,
     TiffError,
@@ -59,17 +60,25 @@ def through_zarr(path, ifd=0) -> np.ndarray:
     return zarr.open_group(virtual_cog.open_store(path, ifd=ifd), mode="r")["band_data"][...]
 
 
+def through_cpu_pipeline(path, ifd=0) -> np.ndarray:
+    with cpu.enable():
+        return through_zarr(path, ifd)
+
+
+READERS = (virtual_cog.read, through_zarr, through_cpu_pipeline)
+
+
 @pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
 def test_corpus(corpus_file):
     path, entry = corpus_file.path, corpus_file.entry
     if path.name in WAITING:
-        for read in (virtual_cog.read, through_zarr):
+        for read in READERS:
             with pytest.raises(TiffUnsupportedError, match="compression") as caught:
                 read(path)
             assert caught.value.way_out
         return
     (main,) = [ifd for ifd in entry["ifds"] if ifd["index"] == 0 and ifd["level"] == 0]
-    for read in (virtual_cog.read, through_zarr):
+    for read in READERS:
         pixels = read(path)
         assert list(pixels.shape) == main["shape"]
         assert pixels.dtype == np.dtype(main["dtype"])
@@ -104,7 +113,7 @@ def test_cases(case):
         with pytest.raises(TiffUnsupportedError, match="compression"):
             virtual_cog.read(case.path)
         return
-    for read in (virtual_cog.read, through_zarr):
+    for read in READERS:
         if case.is_error:
             start = time.perf_counter()
             with pytest.raises(TiffError) as caught:
@@ -225,7 +234,7 @@ def test_a_file_cut_anywhere_never_reads_as_fill(tmp_path, form):
     cut = tmp_path / "cut.tif"
     for length in [*range(0, 600, 7), *range(600, len(content), 1009), len(content) - 1]:
         cut.write_bytes(content[:length])
-        for read in (virtual_cog.read, through_zarr):
+        for read in READERS:
             try:
                 got = read(cut)
             except TiffError:
@@ -250,6 +259,9 @@ def test_damaged_tiles_give_our_error_with_its_place(tmp_path, form):
     assert caught.value.tile
     with pytest.raises(TiffError):
         through_zarr(path)
+    with pytest.raises(TiffDataError) as caught:
+        through_cpu_pipeline(path)
+    assert caught.value.url.endswith("/a.tif")
     # the tiles beside it, and the next read in the same process, are none the worse
     np.testing.assert_array_equal(virtual_cog.read(path, window=(0, 0, 10, 10)), pixels[:, :10, :10])
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from virtual_cog._bench.task import Task, WindowTuple
 
 FUSED: Final = "zarr.core.codec_pipeline.FusedCodecPipeline"
+CPU: Final = "tiff_codecs.cpu.pipeline.CpuCodecPipeline"
 
 
 def _slices(window: WindowTuple | None) -> tuple[slice, slice]:
@@ -44,7 +45,8 @@ def _zarr(pipeline: str | None, task: Task, threads: int) -> Call:
     if threads == 1:
         settings["async.concurrency"] = 1  # one chunk at a time; Zarr's threads are made once for the process
     if pipeline is not None:
-        if not hasattr(library("zarr.core.codec_pipeline"), pipeline.rpartition(".")[2]):
+        module, _, name = pipeline.rpartition(".")
+        if not hasattr(library(module), name):
             raise DeclinedError(f"zarr {zarr.__version__} has no {pipeline}")
         settings["codec_pipeline.path"] = pipeline
 
@@ -192,6 +194,7 @@ PIXEL_READERS: Final[tuple[Reader, ...]] = (
     *_pixels("GDAL LIBERTIFF", partial(_gdal, "LIBERTIFF"), BOTH, needs=("rasterio",)),
     *_pixels("virtual-cog read", _ours, BOTH, ours=True),
     *_pixels("virtual-cog Zarr", partial(_zarr, None), BOTH, ours=True),
+    *_pixels("virtual-cog Zarr, our pipeline", partial(_zarr, CPU), BOTH, ours=True),
     *_pixels("virtual-cog Zarr, fused pipeline", partial(_zarr, FUSED), BOTH, ours=True),
     *_pixels("tifffile", _tifffile, BOTH, needs=("tifffile",), inspect=_planes),
     *_pixels("async-tiff", _async_tiff, BOTH, needs=("async_tiff",), risky=True),

@@ -14,14 +14,14 @@ from tiff_codecs.gpu.reference import MISSING, OTHERWISE, References, StoreFile
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["can_resolve", "resolve"]
+__all__ = ["can_resolve", "chunk_coordinates", "is_manifest_store", "resolve"]
 
 INLINED: Final = "__inlined__"
 
 
 def can_resolve(store: Any) -> bool:  # noqa: ANN401 - any Zarr store
     """Whether byte ranges can be had from `store`: VirtualiZarr's ManifestStore, or Icechunk's."""
-    return _is_manifest_store(store) or icechunk.is_store(store)
+    return is_manifest_store(store) or icechunk.is_store(store)
 
 
 def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64]) -> References:  # noqa: ANN401
@@ -32,12 +32,26 @@ def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64]) -> Refe
         array_path: path of the array in the store.
         coordinates: positions in the chunk grid, shape (chunks, axes).
     """
-    if _is_manifest_store(store):
+    if is_manifest_store(store):
         return _from_manifest(store, array_path, coordinates)
     return icechunk.resolve(store, array_path, coordinates)
 
 
-def _is_manifest_store(store: Any) -> bool:  # noqa: ANN401
+def chunk_coordinates(metadata: Any, paths: list[str], axes: int) -> tuple[str, NDArray[np.int64]]:  # noqa: ANN401
+    """The array's path and the chunks' positions, of shape (chunks, axes), from the keys that zarr asks a store for."""
+    encoding = metadata.chunk_key_encoding
+    parts = axes + 1 if encoding.separator == "/" else 1
+    head = paths[0].rsplit("/", parts)
+    array_path = head[0] if len(head) > parts else ""
+    skip = len(array_path) + 1 if array_path else 0
+    skip += 2 if type(encoding).__name__.startswith("Default") else 0  # "c" and a separator
+    text = encoding.separator.join(path[skip:] for path in paths)
+    numbers = np.array(text.split(encoding.separator), dtype=np.int64)
+    return array_path, numbers.reshape(len(paths), axes)
+
+
+def is_manifest_store(store: Any) -> bool:  # noqa: ANN401
+    """Whether `store` is VirtualiZarr's ManifestStore; does not import it."""
     module = sys.modules.get("virtualizarr.manifests.store")
     return module is not None and isinstance(store, module.ManifestStore)
 

@@ -10,7 +10,7 @@ from zarr.storage import StorePath
 
 from tiff_codecs.gpu.plan import ReadPlan, Target
 from tiff_codecs.gpu.reference import MISSING, OTHERWISE
-from tiff_codecs.gpu.references import can_resolve, resolve
+from tiff_codecs.gpu.references import can_resolve, chunk_coordinates, resolve
 
 if TYPE_CHECKING:
     import cupy
@@ -59,7 +59,7 @@ def plan_selection(
     if any(not isinstance(getter, StorePath) or getter.store is not store for getter in getters):
         return None
     axes = len(metadata.shape)
-    array_path, coordinates = _coordinates(metadata, [getter.path for getter in getters], axes)
+    array_path, coordinates = chunk_coordinates(metadata, [getter.path for getter in getters], axes)
     found = resolve(store, array_path, coordinates)
     if (found.file == OTHERWISE).any() or any(
         file.store is None and file.local_path is None for file in found.files if file.url
@@ -121,19 +121,6 @@ class _Boxes:
     offset: NDArray[np.int64]
     start: NDArray[np.int64]
     size: NDArray[np.int64]
-
-
-def _coordinates(metadata: Any, paths: list[str], axes: int) -> tuple[str, NDArray[np.int64]]:  # noqa: ANN401
-    """The array's path and the chunks' positions, from the keys that zarr asks the store for."""
-    encoding = metadata.chunk_key_encoding
-    parts = axes + 1 if encoding.separator == "/" else 1
-    head = paths[0].rsplit("/", parts)
-    array_path = head[0] if len(head) > parts else ""
-    skip = len(array_path) + 1 if array_path else 0
-    skip += 2 if type(encoding).__name__.startswith("Default") else 0  # "c" and a separator
-    text = encoding.separator.join(path[skip:] for path in paths)
-    numbers = np.array(text.split(encoding.separator), dtype=np.int64)
-    return array_path, numbers.reshape(len(paths), axes)
 
 
 def _boxes(chunk_selections: list[Any], out_selections: list[Any], axes: int, out: cupy.ndarray) -> _Boxes | None:
