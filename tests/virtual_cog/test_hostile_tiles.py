@@ -94,7 +94,7 @@ def test_what_zarr_cannot_tell_of_short_strips(tmp_path):
     """Documented: a codec does not know which strip it has before it; `read` does."""
     streams = [compressed(5, STRIPS[0, :3]), compressed(5, STRIPS[1, :3])]
     path = strips(tmp_path / "a.tif", 5, streams, height=ROWS + 3)
-    with pytest.raises(TiffDataError, match="too few bytes"):
+    with pytest.raises(TiffDataError, match="not complete"):
         virtual_cog.read(path)
     expected = np.concatenate([STRIPS[0, :3], np.zeros((ROWS - 3, COLS), "u1"), STRIPS[1, :3]])
     np.testing.assert_array_equal(through_zarr(path)[0], expected)
