@@ -43,7 +43,7 @@ COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
         compression.number: compression
         for compression in (
             Compression(1, "none", None, None, gpu=True),
-            Compression(5, "lzw", lzw.LzwCodec, lzw.decode),
+            Compression(5, "lzw", lzw.LzwCodec, lzw.decode, gpu=True),
             Compression(8, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
             Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode, gpu=True),
             Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),

@@ -9,6 +9,7 @@ import numpy as np
 from tiff_codecs.gpu.decompress import packbits
 from tiff_codecs.gpu.device import Device
 from tiff_codecs.gpu.inflate import can_inflate, inflate
+from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
 from tiff_codecs.gpu.nvcomp import decompress, is_available
 from tiff_codecs.gpu.scatter import TILE, is_supported, scatter
 
@@ -39,7 +40,7 @@ def decode_bytes(codec: str, data: cupy.ndarray, size: int) -> cupy.ndarray | No
 
     header, trailer = (ZLIB_HEADER, ZLIB_TRAILER) if codec == "deflate" else (0, 0)
     length = data.size - header - trailer
-    if length < 1 or size < 1 or codec not in ("deflate", "zstd", "packbits"):
+    if length < 1 or size < 1 or codec not in ("deflate", "lzw", "zstd", "packbits"):
         return None
     u8 = np.uint64
     lengths, sizes = np.array([length], u8), np.array([size], u8)
@@ -55,6 +56,10 @@ def decode_bytes(codec: str, data: cupy.ndarray, size: int) -> cupy.ndarray | No
                 if not can_inflate(lengths, sizes):
                     return None
                 outcome = inflate(*places, stream)
+            elif codec == "lzw":
+                if not can_decode_lzw(lengths, sizes):
+                    return None
+                outcome = decode_lzw(*places, stream)
             elif codec == "zstd":
                 if not is_available():
                     return None

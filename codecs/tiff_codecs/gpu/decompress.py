@@ -15,6 +15,7 @@ from tiff_codecs import fill_order
 from tiff_codecs.errors import TiffDataError
 from tiff_codecs.gpu import nvcomp
 from tiff_codecs.gpu.inflate import Inflation, can_inflate
+from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,13 +54,12 @@ def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Str
     if plan.fill_order != 1:
         return None
     name = plan.compression.name
+    lengths = plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64)
     if name == "zstd" and not nvcomp.is_available():
         return None
-    if (
-        name == "deflate"
-        and not nvcomp.is_available()
-        and not can_inflate(plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64))
-    ):
+    if name == "deflate" and not nvcomp.is_available() and not can_inflate(*lengths):
+        return None
+    if name == "lzw" and not can_decode_lzw(*lengths):
         return None
     return _DEVICE.get(name)
 
@@ -134,6 +134,16 @@ def _zstd(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompr
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
 
 
+def _lzw(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
+    import cupy
+
+    buffer, address, lengths = _room(plan)
+    fetched.wait()
+    outcome = decode_lzw(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
+    good = (outcome.statuses == 0) & (outcome.sizes == cupy.asarray(lengths))
+    return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
+
+
 @dataclass(frozen=True, slots=True)
 class PackbitsOutcome:
     """What came of each stream, on the device."""
@@ -176,6 +186,7 @@ def _packbits(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Dec
 _DEVICE: Final[dict[str, Callable[[ReadPlan, Fetched, cupy.cuda.Stream], Decompressed]]] = {
     "none": _stored,
     "deflate": _deflate,
+    "lzw": _lzw,
     "zstd": _zstd,
     "packbits": _packbits,
 }
