@@ -1,0 +1,172 @@
+"""Zstandard on the device, parallel inside a tile: the host's part of `kernels/zstd`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files as resources
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import cupy
+    from numpy.typing import NDArray
+
+__all__ = ["Outcome", "can_decode", "decode"]
+
+WINDOW_BITS: Final = 13
+GROUP: Final = 8
+WRITERS: Final = 256
+"""How the kernels are compiled: see the top of `kernels/zstd`."""
+
+WRITE_BLOCKS: Final = 6
+"""Blocks of threads that write, for each multiprocessor."""
+
+MOST_SOURCE: Final = 2**31 - 64
+MOST_TARGET: Final = 2**29 - 64
+"""Bytes of a stream and of its output that the kernels' counts hold."""
+
+LARGEST_BLOCK: Final = 1 << 17
+"""Bytes that one block of a frame may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of each stream, on the device: to be read when the queue has got there."""
+
+    sizes: cupy.ndarray
+    """Bytes that the stream holds, uint64 of shape (streams,); 0 where it was found bad before it was written."""
+    statuses: cupy.ndarray
+    """0 where the stream is whole, uint32 of shape (streams,)."""
+    kept: tuple[Any, ...]
+    """Memory that the queued work uses."""
+
+
+def can_decode(source_bytes: NDArray[np.uint64], target_bytes: NDArray[np.uint64]) -> bool:
+    """Whether streams of these lengths fit the kernels' counters."""
+    return bool((source_bytes <= MOST_SOURCE).all() and (target_bytes <= MOST_TARGET).all())
+
+
+@lru_cache(maxsize=16)
+def _kernels(device: int) -> dict[str, Any]:  # noqa: ARG001 - one module for each device
+    import cupy
+
+    module = cupy.RawModule(code=source(), options=compile_options())
+    kernels = {name: module.get_function(name) for name in ("frames", "decode", "places", "write", "checksum")}
+    for name in ("decode", "write"):
+        kernels[name].max_dynamic_shared_size_bytes = shared_bytes(name)
+    return kernels
+
+
+def source() -> str:
+    """The CUDA source of the kernels: the files of their folder, in order."""
+    folder = resources("tiff_codecs.gpu") / "kernels" / "zstd"
+    return "\n".join(part.read_text() for part in sorted(folder.iterdir(), key=lambda part: part.name))
+
+
+def compile_options() -> tuple[str, ...]:
+    """What `kernels/zstd` is compiled with."""
+    macros = {
+        "WINDOW_BITS": WINDOW_BITS, "GROUP": GROUP, "WRITERS": WRITERS,
+        "BLOCK_BYTES": block_bytes(), "DECODE_BYTES": shared_bytes("decode"),
+    }  # fmt: skip
+    return ("--std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
+
+
+def windows() -> int:
+    """How many windows a block has at most."""
+    return LARGEST_BLOCK >> WINDOW_BITS
+
+
+def block_bytes() -> int:
+    """Size of the kernels' structure of a block."""
+    return 136 + 4 * windows()
+
+
+def shared_bytes(kernel: str) -> int:
+    """Bytes of shared memory that a block of a kernel takes at its launch."""
+    if kernel == "write":
+        return 4 << WINDOW_BITS
+    tables, bases, work = 4 * (1280 + 5), 4 * (36 + 53), 2 * 512 + 4 * 64 + 2 * 64 + 256
+    return GROUP * (tables + work) + bases
+
+
+def decode(
+    sources: NDArray[np.uint64],
+    source_bytes: NDArray[np.uint64],
+    targets: NDArray[np.uint64],
+    target_bytes: NDArray[np.uint64],
+    stream: cupy.cuda.Stream,
+) -> Outcome:
+    """Decompress Zstandard frames, queued on `stream` after a wait for what they hold.
+
+    Args:
+        sources: device addresses of the streams, with any alignment; the words that their first and last byte lie in
+            must be readable.
+        source_bytes: their lengths.
+        targets: device addresses of the output.
+        target_bytes: room at each. A stream that holds more has the status 2, and has to be decoded otherwise.
+        stream: where the work is queued, and the current one.
+    """
+    import cupy
+
+    kernels = _kernels(cupy.cuda.runtime.getDevice())
+    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+    number, u4 = len(sources), np.uint32
+    streams = cupy.asarray(np.stack([sources, source_bytes, targets, target_bytes], axis=1).astype(np.uint64))
+    counts = cupy.empty((number, 4), np.uint32)
+    statuses, progress = cupy.zeros((2, number), np.uint32)
+    sizes = cupy.empty(number, np.uint64)
+    nothing = np.uint64(0)
+
+    warps, warp = (min(number, 16 * processors),), (32,)
+    kernels["frames"](
+        warps, warp, (streams, u4(number), u4(0), counts, statuses, nothing, nothing, nothing, nothing), stream=stream
+    )
+    held = counts.get(stream=stream).astype(np.int64)
+    blocks, literals, sequences, checks = held.sum(axis=0).tolist()
+    bases = np.empty((number, 4), np.uint64)
+    bases[:, :3] = (np.cumsum(held, axis=0) - held)[:, :3]
+    longest_first = np.argsort(-held[:, 0], kind="stable")
+    bases[longest_first, 3] = np.arange(number)
+    # how many blocks stand before the first ones of all streams, the second ones, ...
+    having = number - np.cumsum(np.bincount(held[:, 0]))
+    ranks = np.concatenate([[0], np.cumsum(having)]).astype(np.uint32)
+    device_bases, device_ranks = cupy.asarray(bases), cupy.asarray(ranks)
+    listed = cupy.empty(blocks * block_bytes(), np.uint8)
+    order = cupy.empty(blocks * windows(), np.uint32)
+    decoded = cupy.empty(16 * literals, np.uint8)
+    records = cupy.empty(sequences, np.uint64)
+    ticket = cupy.zeros(1, np.uint32)
+
+    if blocks:
+        kernels["frames"](
+            warps, warp,
+            (streams, u4(number), u4(1), counts, statuses, device_bases, listed, device_ranks, order),
+            stream=stream,
+        )  # fmt: skip
+        kernels["decode"](
+            (2 * -(-blocks // GROUP),), (32 * GROUP,),
+            (streams, listed, u4(blocks), decoded, records, statuses),
+            shared_mem=shared_bytes("decode"),
+            stream=stream,
+        )  # fmt: skip
+    kernels["places"](
+        warps, warp, (streams, u4(number), counts, device_bases, listed, statuses, sizes), stream=stream
+    )
+    if blocks:
+        kernels["write"](
+            (min(blocks * windows(), WRITE_BLOCKS * processors),), (WRITERS,),
+            (
+                streams, listed, u4(blocks * windows()), order, decoded, records, sizes, ticket, progress, statuses,
+            ),
+            shared_mem=shared_bytes("write"),
+            stream=stream,
+        )  # fmt: skip
+    if checks:
+        kernels["checksum"](
+            (min(blocks, 64 * processors),), warp, (streams, listed, u4(blocks), statuses), stream=stream
+        )
+    kept = (streams, counts, device_bases, device_ranks, listed, order, decoded, records, ticket, progress)
+    return Outcome(sizes, statuses, kept)
