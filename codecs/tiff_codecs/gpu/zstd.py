@@ -88,8 +88,8 @@ def shared_bytes(kernel: str) -> int:
     """Bytes of shared memory that a block of a kernel takes at its launch."""
     if kernel == "write":
         return 4 << WINDOW_BITS
-    tables, bases, work = 4 * (1280 + 5), 4 * (36 + 53), 2 * 512 + 4 * 64 + 2 * 64 + 256
-    return GROUP * (tables + work) + bases
+    tables, rings, bases = 4 * (1280 + 5), 4 * 512, 4 * (36 + 53)
+    return (GROUP * (tables + rings) + bases + 15) // 16 * 16
 
 
 def decode(

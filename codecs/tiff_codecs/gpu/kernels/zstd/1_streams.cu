@@ -102,60 +102,60 @@ struct Bytes {
     }
 };
 
-// Bits of bytes [begin, end) from the highest of the last byte down, which an end mark precedes. Words are read as they
-// stand in memory, and no other words than those the stream has a byte in.
+// Where the bits of bytes [begin, end) are read, from the highest of the last byte down; an end mark precedes them. Bits are
+// counted from an aligned address, and no other 16 bytes are read than those the stream has a byte in.
 struct Backward {
-    const u32* words;   // of the whole stream, from an aligned address on
-    int word;           // the next to be read
-    int last;           // the highest that may be
-    u64 bits;           // the next ones, highest first
-    int have, left;     // how many there are; how many are left in all
-    u32 next;
+    const uint4* chunks;   // of the whole stream
+    int top, bottom;       // behind the next bit, and where the last begins; below there may be anything
 
-    __device__ __forceinline__ u32 fetch() {
-        const u32 value = word >= 0 && word <= last ? __ldg(words + word) : 0;
-        if ((word & 7) == 7) asm volatile("prefetch.global.L1 [%0];" ::"l"(words + (word > 24 ? word - 24 : 0)));
-        word--;
-        return value;
-    }
     // Returns false where there is no end mark.
     __device__ __forceinline__ bool start(const Bytes& bytes, u32 begin, u32 end) {
         const u32 mark = end > begin ? bytes.at(end - 1) : 0;
-        const u32 skew = (u32)((u64)bytes.data & 3);
-        words = reinterpret_cast<const u32*>((u64)bytes.data & ~3ull);
-        last = (int)((skew + bytes.size - 1) >> 2);
-        bits = 0;
-        have = left = 0;
-        next = 0;
-        word = -1;
-        if (!mark) return false;
-        left = (int)(8 * (end - 1 - begin) + highest(mark));
-        const u64 from = 8 * (u64)(skew + end - 1) + highest(mark);
-        word = (int)(from >> 5);
-        have = (int)(from & 31);
-        const u32 top = fetch();
-        bits = have ? (u64)top << (64 - have) : 0;
-        next = fetch();
-        refill();
-        return true;
-    }
-    // At least 32 bits are there now.
-    __device__ __forceinline__ void refill() {
-        if (have < 32) {
-            bits |= (u64)next << (32 - have);
-            have += 32;
-            next = fetch();
-        }
-    }
-    __device__ __forceinline__ u32 peek(u32 count) const { return (u32)(bits >> 32) >> 1 >> (31 - count); }
-    __device__ __forceinline__ void skip(u32 count) {
-        bits <<= count;
-        have -= (int)count;
-        left -= (int)count;
-    }
-    __device__ __forceinline__ u32 take(u32 count) {
-        const u32 value = peek(count);
-        skip(count);
-        return value;
+        const u32 skew = (u32)((u64)bytes.data & 15);
+        chunks = reinterpret_cast<const uint4*>((u64)bytes.data & ~15ull);
+        bottom = 8 * (skew + begin);
+        top = mark ? (int)(8 * (skew + end - 1) + highest(mark)) : bottom;
+        return mark != 0;
     }
 };
+
+#define RING_CHUNKS 32
+#define RING_WORDS (4 * RING_CHUNKS)
+
+// The part of a stream that is read next, in shared memory
+struct Ring {
+    __align__(16) u32 words[RING_WORDS];
+
+    // 32 bits, the highest of them below `top`
+    __device__ __forceinline__ u32 word(int index) const { return words[index & (RING_WORDS - 1)]; }
+};
+
+__device__ __forceinline__ void copy_chunk(u32* to, const uint4* from) {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"((u32)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+#else
+    *reinterpret_cast<uint4*>(to) = __ldg(from);
+#endif
+}
+
+__device__ __forceinline__ void await_chunks() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+    __syncwarp();
+}
+
+// One warp: have the rings of NUMBER streams filled, each read by the lane of its number. What is copied now is there after
+// the next await_chunks(). `due` is the next chunk to be copied.
+template <int NUMBER>
+__device__ __forceinline__ void fill_rings(Ring* rings, const Backward& bits, int& due, int lane) {
+    constexpr int lanes = 32 / NUMBER;
+    const int which = lane / lanes, now = (bits.top - 1) >> 7;
+    const int beyond = __shfl_sync(FULL, now, which) - RING_CHUNKS;
+    const uint4* from = reinterpret_cast<const uint4*>(__shfl_sync(FULL, (u64)bits.chunks, which));
+    int chunk = __shfl_sync(FULL, due, which) - lane % lanes;
+    __syncwarp();   // all have read what is overwritten now
+    for (; __any_sync(FULL, chunk > beyond); chunk -= lanes)
+        if (chunk > beyond && chunk >= 0) copy_chunk(rings[which].words + 4 * (chunk & (RING_CHUNKS - 1)), from + chunk);
+    due = min(due, now - RING_CHUNKS);
+}

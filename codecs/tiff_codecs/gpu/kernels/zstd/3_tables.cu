@@ -136,23 +136,28 @@ __device__ u32 read_weights(const Bytes& bytes, u32 at, u32 end, u32* table, Wor
     const Description found = read_counts(bytes, at, behind, 6, 15, work.given, lane);
     if (found.end == NONE) return 0;
     fill_states(table, found.bits, found.codes, work, lane);
-    Backward bits;
-    if (!bits.start(bytes, found.end, behind)) return 0;
-    u32 even = bits.take(found.bits), odd = bits.take(found.bits), number = 0;
-    if (bits.left < 0) return 0;
+    const u32 mark = behind > found.end ? bytes.at(behind - 1) : 0;
+    if (!mark) return 0;
+    int left = (int)(8 * (behind - 1 - found.end) + highest(mark));
+    auto take = [&](u32 count) {   // 6 bits at most
+        left -= (int)count;
+        const u32 from = (u32)max(left, 0);
+        return bytes.little(found.end + from / 8, 2) >> from % 8 & ((1u << count) - 1);
+    };
+    u32 even = take(found.bits), odd = take(found.bits), number = 0;
+    if (left < 0) return 0;
     for (;;) {   // every lane does the same
-        bits.refill();
         const u32 entry = table[even], width = entry & 15;
         if (number > 253) return 0;
         if (lane == 0) work.weights[number] = (u8)(entry >> 16);
         number++;
-        if (bits.left < (int)width) {
+        if (left < (int)width) {
             if (lane == 0) work.weights[number] = (u8)(table[odd] >> 16);
             number++;
             break;
         }
         even = odd;
-        odd = (entry >> 4 & 0xfff) + bits.take(width);
+        odd = (entry >> 4 & 0xfff) + take(width);
     }
     __syncwarp();
     return number;

@@ -21,12 +21,13 @@ struct Sequences {
 struct Decode {
     union {
         Sequences sequences[GROUP];
-        struct {
-            u16 table[1 << HUFFMAN_BITS];
-        } codes[GROUP];
+        Codes codes[GROUP];
+    };
+    union {   // to build tables with, then to decode with
+        Helpers helpers[GROUP];
+        Ring rings[GROUP];
     };
     u32 literal_base[36], match_base[53];
-    Work work[GROUP];
 };
 #ifdef DECODE_BYTES
 static_assert(sizeof(Decode) == DECODE_BYTES, "the host gives room for it");
@@ -92,59 +93,89 @@ __device__ bool fill_tables(const Bytes& bytes, const Block* blocks, const Block
     return true;
 }
 
-// One lane; returns whether all is right.
-__device__ bool decode_sequences(const Bytes& bytes, Block& block, const Sequences& sequences, const u32* literal_base,
-                                 const u32* match_base, u64* to) {
-    Backward bits;
-    if (!bits.start(bytes, sequences.begin, block.end)) return false;
-    const u32* lengths = sequences.states;
-    const u32* offsets = sequences.states + table_begin[OFFSET];
-    const u32* matches = sequences.states + table_begin[MATCH];
-    u32 length_state = bits.take(sequences.bits[LENGTH]);
-    u32 offset_state = bits.take(sequences.bits[OFFSET]);
-    u32 match_state = bits.take(sequences.bits[MATCH]);
-    u32 first = UNKNOWN, second = UNKNOWN | 1u << 27, third = UNKNOWN | 2u << 27;
-    u32 out = 0, literal = 0, mark = 1;
-    bool good = true;
-    block.marks[0] = 0;
-    for (u32 i = 0; i < block.sequences; i++) {
-        const u32 l = lengths[length_state], o = offsets[offset_state], m = matches[match_state];
-        const u32 offset_more = o >> 14 & 31, match_more = m >> 14 & 31, length_more = l >> 14 & 31;
-        bits.refill();
-        u32 value = (1u << offset_more) + bits.take(offset_more);
-        bits.refill();
-        const u32 match = match_base[m >> 19] + bits.take(match_more);
-        const u32 length = literal_base[l >> 19] + bits.take(length_more);
-        bits.refill();
-        // the last sequence has no states behind it: these bits are then none of its own
-        if (i + 1 < block.sequences) {
-            length_state = (l >> 4 & 0x3ff) + bits.take(l & 15);
-            match_state = (m >> 4 & 0x3ff) + bits.take(m & 15);
-            offset_state = (o >> 4 & 0x3ff) + bits.take(o & 15);
-        }
-        const bool real = offset_more > 1;
-        const u32 which = real ? 4 : value - 1 + (length == 0);
-        const u32 less = first & UNKNOWN ? first + 1 : first - 1;
-        const u32 offset = real ? value - 3 : which == 0 ? first : which == 1 ? second : which == 2 ? third : less;
-        third = which > 1 ? second : third;
-        second = which > 0 ? first : second;
-        first = offset;
-        good &= offset_more < 29 && offset != 0;
-        const u32 behind = out + length + match;
-        to[i] = packed(out, literal, offset);
-        if (behind > block.limit || literal + length > block.literals) return false;
-        while (mark < WINDOWS && mark * WINDOW < behind) block.marks[mark++] = i;
-        out = behind;
-        literal += length;
+#define TURNS 16   // sequences between fillings of the rings, of up to 89 bits each
+
+// Blocks by the lanes of a warp, `number` sequences in mine, or none; returns whether all is right.
+__device__ bool decode_sequences(Backward bits, Ring* rings, const Sequences& tables, const u32* literal_base,
+                                 const u32* match_base, Block* block, u32 number, u64* to, int lane) {
+    const u32* lengths = tables.states;
+    const u32* offsets = tables.states + table_begin[OFFSET];
+    const u32* matches = tables.states + table_begin[MATCH];
+    const Ring& ring = rings[lane % GROUP];
+    const u32 count = number, limit = number ? block->limit : 0, literals = number ? block->literals : 0;
+    int due = (bits.top - 1) >> 7;
+    fill_rings<GROUP>(rings, bits, due, lane);
+    await_chunks();
+    u32 length_state = 0, offset_state = 0, match_state = 0;
+    if (number) {
+        const int high = bits.top >> 5;
+        const u32 x = tables.bits[LENGTH], y = tables.bits[OFFSET], z = tables.bits[MATCH];
+        u32 ahead = __funnelshift_r(ring.word(high - 1), ring.word(high), bits.top & 31);
+        length_state = ahead >> 1 >> (31 - x);
+        ahead <<= x;
+        offset_state = ahead >> 1 >> (31 - y);
+        ahead <<= y;
+        match_state = ahead >> 1 >> (31 - z);
+        bits.top -= (int)(x + y + z);
     }
-    block.tail_at = out;
-    block.tail_literal = literal;
-    block.bytes = out + block.literals - literal;
-    block.repeats[0] = first;
-    block.repeats[1] = second;
-    block.repeats[2] = third;
-    while (mark < WINDOWS) block.marks[mark++] = block.sequences;
-    return good && bits.left == 0 && block.bytes <= block.limit;
+    u32 first = UNKNOWN, second = UNKNOWN | 1u << 27, third = UNKNOWN | 2u << 27;
+    u32 out = 0, literal = 0, mark = 1, done = 0;
+    bool good = true;
+    while (__any_sync(FULL, done < number)) {
+        await_chunks();
+        fill_rings<GROUP>(rings, bits, due, lane);
+        for (int turn = 0; turn < TURNS && done < number; turn++) {
+            const u32 l = lengths[length_state], o = offsets[offset_state], m = matches[match_state];
+            const int high = bits.top >> 5;
+            const u32 skew = bits.top & 31, x = ring.word(high), y = ring.word(high - 1);
+            const u32 z = ring.word(high - 2), w = ring.word(high - 3);
+            const u32 a = __funnelshift_r(y, x, skew), b = __funnelshift_r(z, y, skew), c = __funnelshift_r(w, z, skew);
+            // the offset's bits, the match length's, the literal length's, then those of their next states
+            const u32 offset_more = o >> 14 & 31, match_more = m >> 14 & 31, length_more = l >> 14 & 31;
+            const u32 before = offset_more + match_more, values = before + length_more;
+            u32 states = values < 32 ? __funnelshift_l(b, a, values) : __funnelshift_l(c, b, values);
+            const u32 n = l & 15, k = m & 15, j = o & 15;
+            done++;
+            bits.top -= (int)(values + (done < count ? n + k + j : 0));   // the last has no states behind it
+            length_state = (l >> 4 & 0x3ff) + (states >> 1 >> (31 - n));
+            states <<= n;
+            match_state = (m >> 4 & 0x3ff) + (states >> 1 >> (31 - k));
+            states <<= k;
+            offset_state = (o >> 4 & 0x3ff) + (states >> 1 >> (31 - j));
+            const u64 ahead = (u64)a << 32 | b;
+            const u32 value = (1u << offset_more) + (a >> 1 >> (31 - offset_more));
+            const u32 match = match_base[m >> 19] + ((u32)(ahead << offset_more >> 32) >> 1 >> (31 - match_more));
+            const u32 length = literal_base[l >> 19] + ((u32)(ahead << before >> 32) >> 1 >> (31 - length_more));
+            const bool real = offset_more > 1;
+            const u32 which = real ? 4 : value - 1 + (length == 0);
+            const u32 less = first & UNKNOWN ? first + 1 : first - 1;
+            const u32 offset = real ? value - 3 : which == 0 ? first : which == 1 ? second : which == 2 ? third : less;
+            third = which > 1 ? second : third;
+            second = which > 0 ? first : second;
+            first = offset;
+            *to++ = packed(out, literal, offset);
+            const u32 behind = out + length + match;
+            literal += length;
+            if (offset_more >= 29 || offset == 0 || behind > limit || literal > literals) {
+                good = false;
+                number = 0;
+                break;
+            }
+            while (mark < WINDOWS && mark * WINDOW < behind) block->marks[mark++] = done - 1;
+            out = behind;
+        }
+    }
+    if (!count) return true;
+    const u32 bytes = out + literals - literal;
+    block->marks[0] = 0;
+    while (mark < WINDOWS) block->marks[mark++] = count;
+    block->tail_at = out;
+    block->tail_literal = literal;
+    block->bytes = bytes;
+    block->repeats[0] = first;
+    block->repeats[1] = second;
+    block->repeats[2] = third;
+    return good && bits.top == bits.bottom && bytes <= limit;
 }
 
 extern "C" __global__ void __launch_bounds__(32 * GROUP) decode(
@@ -156,12 +187,11 @@ extern "C" __global__ void __launch_bounds__(32 * GROUP) decode(
     const bool first = blockIdx.x < groups;   // sequences take longer: they begin first
     const u32 base = (first ? blockIdx.x : blockIdx.x - groups) * GROUP, mine = base + warp;
     if (!first) {
-        if (mine >= number) return;
-        const Block block = blocks[mine];
-        if (block.kind < CODED) return;
+        if (mine >= number || blocks[mine].kind < CODED) return;
+        const Block& block = blocks[mine];
         const Stream stream = streams[block.stream];
         const Bytes bytes = {reinterpret_cast<const u8*>(stream.source), (u32)stream.source_bytes};
-        if (!decode_literals(bytes, blocks, block, shared.codes[warp].table, shared.work[warp],
+        if (!decode_literals(bytes, blocks, block, shared.codes[warp].table, shared.helpers[warp],
                              literals + 16 * block.literal_place, lane) &&
             lane == 0)
             statuses[block.stream] = DAMAGED;
@@ -170,28 +200,36 @@ extern "C" __global__ void __launch_bounds__(32 * GROUP) decode(
     for (u32 i = threadIdx.x; i < 36; i += blockDim.x) shared.literal_base[i] = literal_base[i];
     for (u32 i = threadIdx.x; i < 53; i += blockDim.x) shared.match_base[i] = match_base[i];
     if (mine < number) {
-        const Block block = blocks[mine];
+        const Block& block = blocks[mine];
         const Stream stream = streams[block.stream];
         const Bytes bytes = {reinterpret_cast<const u8*>(stream.source), (u32)stream.source_bytes};
         bool good = true;
-        if (block.sequences) good = fill_tables(bytes, blocks, block, shared.sequences[warp], shared.work[warp], lane);
+        if (block.sequences) good = fill_tables(bytes, blocks, block, shared.sequences[warp], shared.helpers[warp].work, lane);
         if (lane == 0) shared.sequences[warp].good = good;
     }
     __syncthreads();
-    if (threadIdx.x >= GROUP || base + threadIdx.x >= number) return;
-    Block block = blocks[base + threadIdx.x];
-    const Stream stream = streams[block.stream];
-    const Bytes bytes = {reinterpret_cast<const u8*>(stream.source), (u32)stream.source_bytes};
-    bool good = shared.sequences[threadIdx.x].good;
-    if (block.sequences && good) {
-        good = decode_sequences(bytes, blocks[base + threadIdx.x], shared.sequences[threadIdx.x], shared.literal_base,
-                                shared.match_base, sequences + block.sequence_place);
-    } else {
-        Block& to = blocks[base + threadIdx.x];
-        to.bytes = block.literals;
-        to.tail_at = to.tail_literal = 0;
-        for (u32 k = 0; k < 3; k++) to.repeats[k] = UNKNOWN | k << 27;
-        for (u32 k = 0; k < WINDOWS; k++) to.marks[k] = 0;
+    if (warp) return;
+    const bool have = lane < GROUP && base + lane < number;
+    Block* block = blocks + base + (have ? lane : 0);
+    Backward bits = {};
+    u64* to = sequences;
+    u32 count = 0;
+    bool good = !have || shared.sequences[lane].good;
+    if (have && good && block->sequences) {
+        const Stream stream = streams[block->stream];
+        const Bytes bytes = {reinterpret_cast<const u8*>(stream.source), (u32)stream.source_bytes};
+        good = bits.start(bytes, shared.sequences[lane].begin, block->end);
+        count = good ? block->sequences : 0;
+        to += block->sequence_place;
     }
-    if (!good) statuses[block.stream] = DAMAGED;
+    if (have && !count) {
+        block->bytes = block->literals;
+        block->tail_at = block->tail_literal = 0;
+        for (u32 k = 0; k < 3; k++) block->repeats[k] = UNKNOWN | k << 27;
+        for (u32 k = 0; k < WINDOWS; k++) block->marks[k] = 0;
+    }
+    __syncwarp();
+    good &= decode_sequences(bits, shared.rings, shared.sequences[lane % GROUP], shared.literal_base, shared.match_base, block,
+                             count, to, lane);
+    if (have && !good) statuses[block->stream] = DAMAGED;
 }
