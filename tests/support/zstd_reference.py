@@ -30,23 +30,22 @@ KINDS = {
 }  # fmt: skip
 
 
-class Damaged(ValueError):
+class DamagedError(ValueError):
     """The data is no Zstandard that can be decoded without a dictionary."""
 
 
 def need(condition: object, what: str) -> None:
     if not condition:
-        raise Damaged(what)
+        raise DamagedError(what)
 
 
 @dataclass
 class Block:
-    """A block: its kind, its bytes, and what the frame said."""
+    """A block: its kind, how many bytes it says it has, and its own."""
 
     kind: int
     size: int
     data: bytes
-    checksum_behind: bool = False
 
 
 @dataclass
@@ -336,7 +335,7 @@ def decode(data: bytes) -> bytes:
     """Decompress all frames at the beginning of the data.
 
     Raises:
-        Damaged: a frame is damaged, cut short, or needs a dictionary. Checksums are passed over.
+        DamagedError: a frame is damaged, cut short, or needs a dictionary. Checksums are passed over.
     """
     out = bytearray()
     for blocks in frames(data):
@@ -355,16 +354,14 @@ def decode(data: bytes) -> bytes:
                     out += literals[at : at + literal]
                     at += literal
                     if value > 3:
-                        offset = value - 3
-                        repeats = [offset, *repeats[:2]]
+                        offset, which = value - 3, 3
                     else:
                         which = value - 1 + (not literal)
                         offset = repeats[which] if which < 3 else repeats[0] - 1
-                        if which:
-                            repeats = [offset, *(repeats[:1] if which == 1 else repeats[:2])] + repeats[2:] * (which == 1)
+                    repeats = [offset, *repeats[:which], *repeats[which + 1 :]][:3]
                     need(0 < offset <= len(out) - begin, "an offset before the beginning")
-                    for i in range(match):
-                        out.append(out[len(out) - offset]) if i or match else None
+                    for _ in range(match):
+                        out.append(out[-offset])
                 out += literals[at:]
             need(len(out) - start <= LARGEST_BLOCK, "a block that is too large")
     return bytes(out)

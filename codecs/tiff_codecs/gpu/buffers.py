@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tiff_codecs.gpu import zstd
 from tiff_codecs.gpu.decompress import packbits
 from tiff_codecs.gpu.device import Device
 from tiff_codecs.gpu.inflate import can_inflate, inflate
-from tiff_codecs.gpu.nvcomp import decompress, is_available
 from tiff_codecs.gpu.scatter import TILE, is_supported, scatter
 
 if TYPE_CHECKING:
@@ -56,9 +56,9 @@ def decode_bytes(codec: str, data: cupy.ndarray, size: int) -> cupy.ndarray | No
                     return None
                 outcome = inflate(*places, stream)
             elif codec == "zstd":
-                if not is_available():
+                if not zstd.can_decode(lengths, sizes):
                     return None
-                outcome = decompress("zstd", *places, stream)
+                outcome = zstd.decode(*places, stream)
             else:
                 outcome = packbits(*places, stream)
             status = int(outcome.statuses.get(stream=stream)[0])

@@ -13,7 +13,7 @@ import numpy as np
 
 from tiff_codecs import fill_order
 from tiff_codecs.errors import TiffDataError
-from tiff_codecs.gpu import nvcomp
+from tiff_codecs.gpu import nvcomp, zstd
 from tiff_codecs.gpu.inflate import can_inflate, inflate
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Str
     if plan.fill_order != 1:
         return None
     name = plan.compression.name
-    if name == "zstd" and not nvcomp.is_available():
+    if name == "zstd" and not zstd.can_decode(plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64)):
         return None
     if (
         name == "deflate"
@@ -110,8 +110,8 @@ def _zstd(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompr
     import cupy
 
     buffer, address, lengths = _room(plan)
-    outcome = nvcomp.decompress("zstd", fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
-    good = (outcome.statuses == nvcomp.SUCCESS) & (outcome.sizes == cupy.asarray(lengths))
+    outcome = zstd.decode(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
+    good = (outcome.statuses == 0) & (outcome.sizes == cupy.asarray(lengths))
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
 
 

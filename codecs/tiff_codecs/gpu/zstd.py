@@ -15,20 +15,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Outcome", "can_decode", "decode"]
 
-WINDOW_BITS: Final = 13
 GROUP: Final = 8
-WRITERS: Final = 256
 """How the kernels are compiled: see the top of `kernels/zstd`."""
+
+WINDOW_BITS: Final = (13, 14)
+"""Likewise; the larger window where a multiprocessor's shared memory, of `MUCH_SHARED` bytes, holds several."""
+
+MUCH_SHARED: Final = 160 * 1024
 
 WRITE_BLOCKS: Final = 6
 """Blocks of threads that write, for each multiprocessor."""
 
-MOST_SOURCE: Final = 2**31 - 64
-MOST_TARGET: Final = 2**29 - 64
-"""Bytes of a stream and of its output that the kernels' counts hold."""
-
 LARGEST_BLOCK: Final = 1 << 17
 """Bytes that one block of a frame may have."""
+
+MOST_SOURCE: Final = 2**28 - 64
+MOST_TARGET: Final = 2**29 - 64
+"""Bytes of a stream and of its output that the kernels' counts hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,17 @@ def can_decode(source_bytes: NDArray[np.uint64], target_bytes: NDArray[np.uint64
 
 
 @lru_cache(maxsize=16)
-def _kernels(device: int) -> dict[str, Any]:  # noqa: ARG001 - one module for each device
+def _kernels(device: int) -> tuple[dict[str, Any], int]:
+    """The kernels for a device, and how many bits of a byte's place its windows have."""
     import cupy
 
-    module = cupy.RawModule(code=source(), options=compile_options())
+    shared = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerMultiprocessor"]
+    bits = WINDOW_BITS[shared >= MUCH_SHARED]
+    module = cupy.RawModule(code=source(), options=compile_options(bits))
     kernels = {name: module.get_function(name) for name in ("frames", "decode", "places", "write", "checksum")}
     for name in ("decode", "write"):
-        kernels[name].max_dynamic_shared_size_bytes = shared_bytes(name)
-    return kernels
+        kernels[name].max_dynamic_shared_size_bytes = shared_bytes(name, bits)
+    return kernels, bits
 
 
 def source() -> str:
@@ -65,30 +71,25 @@ def source() -> str:
     return "\n".join(part.read_text() for part in sorted(folder.iterdir(), key=lambda part: part.name))
 
 
-def compile_options() -> tuple[str, ...]:
-    """What `kernels/zstd` is compiled with."""
+def compile_options(bits: int) -> tuple[str, ...]:
+    """What `kernels/zstd` is compiled with for windows of 1 << `bits` bytes."""
     macros = {
-        "WINDOW_BITS": WINDOW_BITS, "GROUP": GROUP, "WRITERS": WRITERS,
-        "BLOCK_BYTES": block_bytes(), "DECODE_BYTES": shared_bytes("decode"),
+        "WINDOW_BITS": bits, "GROUP": GROUP, "BLOCK_BYTES": block_bytes(bits),
+        "DECODE_BYTES": shared_bytes("decode", bits),
     }  # fmt: skip
     return ("--std=c++17", *(f"-D{name}={value}" for name, value in macros.items()))
 
 
-def windows() -> int:
-    """How many windows a block has at most."""
-    return LARGEST_BLOCK >> WINDOW_BITS
-
-
-def block_bytes() -> int:
+def block_bytes(bits: int) -> int:
     """Size of the kernels' structure of a block."""
-    return 136 + 4 * windows()
+    return 136 + 4 * (LARGEST_BLOCK >> bits)
 
 
-def shared_bytes(kernel: str) -> int:
-    """Bytes of shared memory that a block of a kernel takes at its launch."""
+def shared_bytes(kernel: str, bits: int) -> int:
+    """Bytes of shared memory that a block of threads of a kernel takes at its launch."""
     if kernel == "write":
-        return 4 << WINDOW_BITS
-    tables, rings, bases = 4 * (1280 + 5), 4 * 512, 4 * (36 + 53)
+        return 4 << bits
+    tables, rings, bases = 4 * (1280 + 5), 4 * 528, 4 * (36 + 53)
     return (GROUP * (tables + rings) + bases + 15) // 16 * 16
 
 
@@ -111,7 +112,7 @@ def decode(
     """
     import cupy
 
-    kernels = _kernels(cupy.cuda.runtime.getDevice())
+    kernels, bits = _kernels(cupy.cuda.runtime.getDevice())
     processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
     number, u4 = len(sources), np.uint32
     streams = cupy.asarray(np.stack([sources, source_bytes, targets, target_bytes], axis=1).astype(np.uint64))
@@ -126,6 +127,7 @@ def decode(
     )
     held = counts.get(stream=stream).astype(np.int64)
     blocks, literals, sequences, checks = held.sum(axis=0).tolist()
+    windows = blocks * (LARGEST_BLOCK >> bits)
     bases = np.empty((number, 4), np.uint64)
     bases[:, :3] = (np.cumsum(held, axis=0) - held)[:, :3]
     longest_first = np.argsort(-held[:, 0], kind="stable")
@@ -134,8 +136,8 @@ def decode(
     having = number - np.cumsum(np.bincount(held[:, 0]))
     ranks = np.concatenate([[0], np.cumsum(having)]).astype(np.uint32)
     device_bases, device_ranks = cupy.asarray(bases), cupy.asarray(ranks)
-    listed = cupy.empty(blocks * block_bytes(), np.uint8)
-    order = cupy.empty(blocks * windows(), np.uint32)
+    listed = cupy.empty(blocks * block_bytes(bits), np.uint8)
+    order = cupy.empty(windows, np.uint32)
     decoded = cupy.empty(16 * literals, np.uint8)
     records = cupy.empty(sequences, np.uint64)
     ticket = cupy.zeros(1, np.uint32)
@@ -149,19 +151,17 @@ def decode(
         kernels["decode"](
             (2 * -(-blocks // GROUP),), (32 * GROUP,),
             (streams, listed, u4(blocks), decoded, records, statuses),
-            shared_mem=shared_bytes("decode"),
+            shared_mem=shared_bytes("decode", bits),
             stream=stream,
         )  # fmt: skip
-    kernels["places"](
-        warps, warp, (streams, u4(number), counts, device_bases, listed, statuses, sizes), stream=stream
-    )
+    kernels["places"](warps, warp, (streams, u4(number), counts, device_bases, listed, statuses, sizes), stream=stream)
     if blocks:
         kernels["write"](
-            (min(blocks * windows(), WRITE_BLOCKS * processors),), (WRITERS,),
+            (min(windows, WRITE_BLOCKS * processors),), (1 << bits - 5,),
             (
-                streams, listed, u4(blocks * windows()), order, decoded, records, sizes, ticket, progress, statuses,
+                streams, listed, u4(windows), order, decoded, records, sizes, ticket, progress, statuses,
             ),
-            shared_mem=shared_bytes("write"),
+            shared_mem=shared_bytes("write", bits),
             stream=stream,
         )  # fmt: skip
     if checks:

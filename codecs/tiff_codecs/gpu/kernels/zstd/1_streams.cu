@@ -25,10 +25,8 @@ typedef unsigned long long u64;
 #ifndef GROUP
 #define GROUP 8           // blocks that a block of threads decodes
 #endif
-#ifndef WRITERS
-#define WRITERS 256       // threads that write a window
-#endif
 #define WINDOW (1u << WINDOW_BITS)
+#define WRITERS (1 << (WINDOW_BITS - 5))   // threads that write a window, 32 bytes each
 #define LARGEST (1u << 17)               // bytes that one block of a frame may have
 #define WINDOWS (LARGEST >> WINDOW_BITS)
 #define NONE 0xffffffffu
@@ -82,6 +80,9 @@ struct Block {
 static_assert(sizeof(Block) == BLOCK_BYTES, "the host gives room for them");
 #endif
 
+// The first bits of a word, as many as the last five bits of `count` say
+__device__ __forceinline__ u32 leading(u32 word, u32 count) { return __funnelshift_l(word, 0, count); }
+
 // A sequence: where its output begins in the block (17 bits), the literals before it (17), the offset (30)
 __device__ __forceinline__ u64 packed(u32 out, u32 literal, u32 offset) {
     return (u64)out | (u64)literal << 17 | (u64)offset << 34;
@@ -124,10 +125,11 @@ struct Backward {
 
 // The part of a stream that is read next, in shared memory
 struct Ring {
-    __align__(16) u32 words[RING_WORDS];
+    __align__(16) u32 mirror[4];   // of the last chunk, so that words one below another are so here
+    u32 words[RING_WORDS];
 
-    // 32 bits, the highest of them below `top`
-    __device__ __forceinline__ u32 word(int index) const { return words[index & (RING_WORDS - 1)]; }
+    // A word, with the three below it before it
+    __device__ __forceinline__ const u32* at(int index) const { return words + (index & (RING_WORDS - 1)); }
 };
 
 __device__ __forceinline__ void copy_chunk(u32* to, const uint4* from) {
@@ -156,6 +158,10 @@ __device__ __forceinline__ void fill_rings(Ring* rings, const Backward& bits, in
     int chunk = __shfl_sync(FULL, due, which) - lane % lanes;
     __syncwarp();   // all have read what is overwritten now
     for (; __any_sync(FULL, chunk > beyond); chunk -= lanes)
-        if (chunk > beyond && chunk >= 0) copy_chunk(rings[which].words + 4 * (chunk & (RING_CHUNKS - 1)), from + chunk);
+        if (chunk > beyond && chunk >= 0) {
+            const int slot = chunk & (RING_CHUNKS - 1);
+            copy_chunk(rings[which].words + 4 * slot, from + chunk);
+            if (slot == RING_CHUNKS - 1) copy_chunk(rings[which].mirror, from + chunk);
+        }
     due = min(due, now - RING_CHUNKS);
 }

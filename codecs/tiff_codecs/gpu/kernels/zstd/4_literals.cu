@@ -22,9 +22,9 @@ __device__ bool decode_streams(const u16* table, u32 longest, Backward bits, Rin
         await_chunks();
         fill_rings<4>(rings, bits, due, lane);
         for (int step = 0; step < STEPS && number; step++) {
-            const int high = bits.top >> 5;
-            const u32 skew = bits.top & 31, a = ring.word(high), b = ring.word(high - 1), c = ring.word(high - 2);
-            u64 ahead = (u64)__funnelshift_r(b, a, skew) << 32 | __funnelshift_r(c, b, skew);
+            const u32* words = ring.at(bits.top >> 5);
+            const u32 skew = bits.top, middle = words[-1];
+            u64 ahead = (u64)__funnelshift_r(middle, words[0], skew) << 32 | __funnelshift_r(words[-2], middle, skew);
             const u32 wanted = min(number, 4 - ((u32)(u64)out & 3));   // up to a word's end
             u32 four = 0, used = 0;
 #pragma unroll

@@ -12,7 +12,7 @@ __constant__ u8 match_more[53] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 
 // Of a block, in shared memory
 struct Sequences {
-    u32 states[STATES];   // base of the next << 4 | its bits; bits added to the value << 16; the value's base, or its code
+    u32 states[STATES];   // bits added to the value; << 8 bits of the next state; << 16 the code; << 22 the next state's base
     u32 begin;            // the byte where their bits begin
     u32 bits[3];          // of the first states
     u32 good;
@@ -58,11 +58,10 @@ __device__ u32 fill_table(const Bytes& bytes, u32 at, u32 end, u32 mode, int kin
     if (dry) return at;
     if (mode != SINGLE) fill_states(table, bits, codes, work, lane);
     __syncwarp();
-    // 10 bits of base, 4 of bits, 5 of bits added, and the code
     for (u32 s = lane; s < 1u << bits; s += 32) {
         const u32 entry = table[s], code = entry >> 16;
         const u32 more = kind == OFFSET ? code : kind == LENGTH ? literal_more[code] : match_more[code];
-        table[s] = (entry & 0x3fff) | more << 14 | code << 19;
+        table[s] = more | (entry & 15) << 8 | code << 16 | (entry >> 4 & 0x3ff) << 22;
     }
     if (lane == 0) sequences.bits[kind] = bits;
     __syncwarp();
@@ -108,64 +107,67 @@ __device__ bool decode_sequences(Backward bits, Ring* rings, const Sequences& ta
     await_chunks();
     u32 length_state = 0, offset_state = 0, match_state = 0;
     if (number) {
-        const int high = bits.top >> 5;
+        const u32* words = ring.at(bits.top >> 5);
         const u32 x = tables.bits[LENGTH], y = tables.bits[OFFSET], z = tables.bits[MATCH];
-        u32 ahead = __funnelshift_r(ring.word(high - 1), ring.word(high), bits.top & 31);
-        length_state = ahead >> 1 >> (31 - x);
+        u32 ahead = __funnelshift_r(words[-1], words[0], bits.top);
+        length_state = leading(ahead, x);
         ahead <<= x;
-        offset_state = ahead >> 1 >> (31 - y);
+        offset_state = leading(ahead, y);
         ahead <<= y;
-        match_state = ahead >> 1 >> (31 - z);
+        match_state = leading(ahead, z);
         bits.top -= (int)(x + y + z);
     }
     u32 first = UNKNOWN, second = UNKNOWN | 1u << 27, third = UNKNOWN | 2u << 27;
-    u32 out = 0, literal = 0, mark = 1, done = 0;
-    bool good = true;
+    u32 out = 0, literal = 0, mark = 1, done = 0, states_bits = 0;
+    bool bad = false;
+    // of the sequence before: its values, and the bits that are added to them
+    u32 length = 0, match = 0, offset_code = 0, length_added = 0, match_added = 0, offset_added = 0;
+    auto finish = [&]() {
+        length += length_added;
+        const bool real = offset_code > 1;
+        const u32 value = (1u << offset_code) + offset_added, which = real ? 4 : value - 1 + (length == 0);
+        const u32 less = first & UNKNOWN ? first + 1 : first - 1;
+        const u32 offset = real ? value - 3 : which == 0 ? first : which == 1 ? second : which == 2 ? third : less;
+        third = which > 1 ? second : third;
+        second = which > 0 ? first : second;
+        first = offset;
+        *to++ = packed(out, literal, offset);
+        out += length + match + match_added;
+        literal += length;
+        bad |= offset_code >= 29 || offset == 0 || out > limit;
+        while (mark < WINDOWS && mark * WINDOW < out) block->marks[mark++] = done - 1;
+    };
     while (__any_sync(FULL, done < number)) {
         await_chunks();
         fill_rings<GROUP>(rings, bits, due, lane);
         for (int turn = 0; turn < TURNS && done < number; turn++) {
             const u32 l = lengths[length_state], o = offsets[offset_state], m = matches[match_state];
-            const int high = bits.top >> 5;
-            const u32 skew = bits.top & 31, x = ring.word(high), y = ring.word(high - 1);
-            const u32 z = ring.word(high - 2), w = ring.word(high - 3);
+            const u32* words = ring.at(bits.top >> 5);
+            const u32 x = words[0], y = words[-1], z = words[-2], w = words[-3], skew = bits.top;
+            if (done) finish();   // meanwhile
+            done++;
             const u32 a = __funnelshift_r(y, x, skew), b = __funnelshift_r(z, y, skew), c = __funnelshift_r(w, z, skew);
             // the offset's bits, the match length's, the literal length's, then those of their next states
-            const u32 offset_more = o >> 14 & 31, match_more = m >> 14 & 31, length_more = l >> 14 & 31;
-            const u32 before = offset_more + match_more, values = before + length_more;
-            u32 states = values < 32 ? __funnelshift_l(b, a, values) : __funnelshift_l(c, b, values);
-            const u32 n = l & 15, k = m & 15, j = o & 15;
-            done++;
-            bits.top -= (int)(values + (done < count ? n + k + j : 0));   // the last has no states behind it
-            length_state = (l >> 4 & 0x3ff) + (states >> 1 >> (31 - n));
-            states <<= n;
-            match_state = (m >> 4 & 0x3ff) + (states >> 1 >> (31 - k));
-            states <<= k;
-            offset_state = (o >> 4 & 0x3ff) + (states >> 1 >> (31 - j));
-            const u64 ahead = (u64)a << 32 | b;
-            const u32 value = (1u << offset_more) + (a >> 1 >> (31 - offset_more));
-            const u32 match = match_base[m >> 19] + ((u32)(ahead << offset_more >> 32) >> 1 >> (31 - match_more));
-            const u32 length = literal_base[l >> 19] + ((u32)(ahead << before >> 32) >> 1 >> (31 - length_more));
-            const bool real = offset_more > 1;
-            const u32 which = real ? 4 : value - 1 + (length == 0);
-            const u32 less = first & UNKNOWN ? first + 1 : first - 1;
-            const u32 offset = real ? value - 3 : which == 0 ? first : which == 1 ? second : which == 2 ? third : less;
-            third = which > 1 ? second : third;
-            second = which > 0 ? first : second;
-            first = offset;
-            *to++ = packed(out, literal, offset);
-            const u32 behind = out + length + match;
-            literal += length;
-            if (offset_more >= 29 || offset == 0 || behind > limit || literal > literals) {
-                good = false;
-                number = 0;
-                break;
-            }
-            while (mark < WINDOWS && mark * WINDOW < behind) block->marks[mark++] = done - 1;
-            out = behind;
+            const u32 two = o + m, sum = two + l;   // of the numbers of bits, in the lowest byte
+            u32 ahead = sum & 32 ? __funnelshift_l(c, b, sum) : __funnelshift_l(b, a, sum);
+            states_bits = sum >> 8 & 31;
+            bits.top -= (int)((sum & 63) + states_bits);
+            length_state = (l >> 22) + leading(ahead, l >> 8);
+            ahead = __funnelshift_l(0, ahead, l >> 8);
+            match_state = (m >> 22) + leading(ahead, m >> 8);
+            ahead = __funnelshift_l(0, ahead, m >> 8);
+            offset_state = (o >> 22) + leading(ahead, o >> 8);
+            length = literal_base[l >> 16 & 63];
+            match = match_base[m >> 16 & 63];
+            offset_code = o & 31;
+            offset_added = leading(a, o);
+            match_added = leading(__funnelshift_l(b, a, o), m);
+            length_added = leading(two & 32 ? __funnelshift_l(c, b, two) : __funnelshift_l(b, a, two), l);
         }
     }
     if (!count) return true;
+    finish();
+    bits.top += (int)states_bits;   // behind the last there are no states
     const u32 bytes = out + literals - literal;
     block->marks[0] = 0;
     while (mark < WINDOWS) block->marks[mark++] = count;
@@ -175,7 +177,7 @@ __device__ bool decode_sequences(Backward bits, Ring* rings, const Sequences& ta
     block->repeats[0] = first;
     block->repeats[1] = second;
     block->repeats[2] = third;
-    return good && bits.top == bits.bottom && bytes <= limit;
+    return !bad && literal <= literals && bits.top == bits.bottom && bytes <= limit;
 }
 
 extern "C" __global__ void __launch_bounds__(32 * GROUP) decode(

@@ -2,9 +2,12 @@
 
 // What stands in the room for a byte: its place in the output that it is copied from, or ...
 #define LITERAL 0x80000000u    // ... its place among the literals of the block
-#define BYTE 0xc0000000u       // ... itself
+#define BYTE 0xc0000000u       // ... itself; all bits are set for no byte
 #ifndef HOPS
 #define HOPS 8                 // sources followed at a time
+#endif
+#ifndef EAGER
+#define EAGER (2 * WINDOW)     // bytes finished since it was looked at last, for looking again
 #endif
 #ifndef LOADS
 #define LOADS 8                // bytes fetched at a time
@@ -130,36 +133,42 @@ extern "C" __global__ void __launch_bounds__(WRITERS, 1024 / WRITERS) write(
                                 block.marks[window], last, low, high, room);
         if (__syncthreads_or(bad) && t == 0) statuses[block.stream] = DAMAGED;
         jump(room, held, begin);
+        // bytes are fetched as the windows before are finished, so that few are left to be when the last of them is
         u8* target = reinterpret_cast<u8*>(stream.target);
-        if (t == 0) seen = progress_of(progress + block.stream);
-        __syncthreads();
-        for (u32 turn = 0; turn < 2; turn++) {
-            // first what is there already, then, when all is written that lies before the window, the rest
-            const u32 there = turn ? begin : seen;
-            for (u32 i = t; i < held; i += LOADS * WRITERS) {
+        u32 pending = FULL;   // my bytes, by their number
+        u32 before = 0;
+        for (;;) {
+            if (t == 0) {
+                u32 now = progress_of(progress + block.stream);
+                while (before && now < begin && now - before < EAGER) {
+                    __nanosleep(20);
+                    now = progress_of(progress + block.stream);
+                }
+                seen = before = now;
+            }
+            __syncthreads();
+            const u32 there = seen;
+#pragma unroll
+            for (u32 from = 0; from < 32; from += LOADS) {
+                if (!(pending >> from & ((1u << LOADS) - 1))) continue;
                 u32 entries[LOADS], bytes[LOADS];
 #pragma unroll
-                for (int k = 0; k < LOADS; k++) {
-                    const u32 j = i + k * WRITERS;
-                    entries[k] = j < held ? room[j] : BYTE;
-                    const bool in_literals = entries[k] >> 30 == 2;
-                    bytes[k] = entries[k] & 0xff;
-                    if (in_literals) bytes[k] = __ldg(from_literals + (entries[k] & 0x1ffff));
+                for (u32 k = 0; k < LOADS; k++) {
+                    const u32 j = t + (from + k) * WRITERS;
+                    entries[k] = j < held && pending >> (from + k) & 1 ? room[j] : NONE;
+                    bytes[k] = entries[k];
+                    if (entries[k] >> 30 == 2) bytes[k] = __ldg(from_literals + (entries[k] & 0x1ffff));
                     else if (entries[k] < there) bytes[k] = written(target + entries[k]);
                 }
 #pragma unroll
-                for (int k = 0; k < LOADS; k++) {
-                    const u32 j = i + k * WRITERS;
-                    if (j >= held) continue;
-                    if (turn) target[begin + j] = (u8)bytes[k];
-                    else if (entries[k] >> 31 || entries[k] < there) room[j] = BYTE | bytes[k];
+                for (u32 k = 0; k < LOADS; k++) {
+                    const bool found = entries[k] >> 31 || entries[k] < there;
+                    if (found && entries[k] != NONE) target[begin + t + (from + k) * WRITERS] = (u8)bytes[k];
+                    if (found) pending &= ~(1u << (from + k));
                 }
             }
-            if (turn == 0) {
-                if (t == 0)
-                    while (progress_of(progress + block.stream) < begin) __nanosleep(20);
-                __syncthreads();
-            }
+            if (there >= begin) break;
+            __syncthreads();   // all know what was seen
         }
         __threadfence();
         __syncthreads();
