@@ -152,11 +152,14 @@ def test_another_size_is_wanted_than_the_stream_holds():
 def test_what_is_no_frame_or_wants_a_dictionary_has_a_status():
     data = SAMPLES["text"]
     frame = packed(data)
-    dictionary = frame[:4] + bytes([frame[4] | 1]) + frame[5:6].replace(frame[5:6], b"\7") + frame[5:]
+    first = 6 - (frame[4] >> 5 & 1)  # where the number of a dictionary would stand
+    dictionary = frame[:4] + bytes([frame[4] | 1]) + frame[5:first] + b"\7" + frame[first:]
     for stream in (b"", b"\x28", frame[:4], frame[:9], frame[:-1], b"x" + frame, dictionary):
         ((_, status, _),) = run([stream], [len(data)])
         assert status
-        assert cpu_bytes(stream, len(data)) is None
+        assert not cpu_bytes(stream, len(data))
+    none = dictionary.replace(b"\7", b"\0", 1)
+    check([(data, none)])
 
 
 @pytest.mark.gpu

@@ -103,8 +103,8 @@ def decode(
     """Decompress Zstandard frames, queued on `stream` after a wait for what they hold.
 
     Args:
-        sources: device addresses of the streams, with any alignment; the words that their first and last byte lie in
-            must be readable.
+        sources: device addresses of the streams, with any alignment; the 16 aligned bytes that each of their bytes lies
+            in must be readable.
         source_bytes: their lengths.
         targets: device addresses of the output.
         target_bytes: room at each. A stream that holds more has the status 2, and has to be decoded otherwise.
@@ -125,15 +125,15 @@ def decode(
     kernels["frames"](
         warps, warp, (streams, u4(number), u4(0), counts, statuses, nothing, nothing, nothing, nothing), stream=stream
     )
-    held = counts.get(stream=stream).astype(np.int64)
-    blocks, literals, sequences, checks = held.sum(axis=0).tolist()
+    held = np.ascontiguousarray(counts.get(stream=stream).T, np.int64)
+    blocks, literals, sequences, checks = held.sum(axis=1).tolist()
     windows = blocks * (LARGEST_BLOCK >> bits)
     bases = np.empty((number, 4), np.uint64)
-    bases[:, :3] = (np.cumsum(held, axis=0) - held)[:, :3]
-    longest_first = np.argsort(-held[:, 0], kind="stable")
+    bases[:, :3] = (np.cumsum(held, axis=1) - held)[:3].T
+    longest_first = np.argsort(-held[0], kind="stable")
     bases[longest_first, 3] = np.arange(number)
     # how many blocks stand before the first ones of all streams, the second ones, ...
-    having = number - np.cumsum(np.bincount(held[:, 0]))
+    having = number - np.cumsum(np.bincount(held[0]))
     ranks = np.concatenate([[0], np.cumsum(having)]).astype(np.uint32)
     device_bases, device_ranks = cupy.asarray(bases), cupy.asarray(ranks)
     listed = cupy.empty(blocks * block_bytes(bits), np.uint8)
