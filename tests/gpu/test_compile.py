@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tiff_codecs.gpu import inflate
+from tiff_codecs.gpu import inflate, zstd
 from tiff_codecs.gpu.scatter import compile_options, is_supported
 from tiff_codecs.layout import TileLayout
 
@@ -30,7 +30,8 @@ def nvrtc():
 
 
 def compiled(nvrtc, name, options, architecture):
-    source = (inflate.source() if name == "inflate" else (KERNELS / name).read_text()).encode()
+    folders = {"inflate": inflate, "zstd": zstd}
+    source = (folders[name].source() if name in folders else (KERNELS / name).read_text()).encode()
     program = ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None) == 0
     flags = [f"--gpu-architecture=sm_{architecture}".encode(), *(option.encode() for option in options)]
@@ -82,5 +83,13 @@ def test_inflate(nvrtc, architecture):
         assert inflate.shared_bytes(kernel) <= SHARED_BYTES[architecture] * 1024
 
 
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_zstd(nvrtc, architecture):
+    bits = zstd.WINDOW_BITS[SHARED_BYTES[architecture] * 1024 >= zstd.MUCH_SHARED]
+    compiled(nvrtc, "zstd", zstd.compile_options(bits), architecture)
+    for kernel in ("decode", "write"):
+        assert zstd.shared_bytes(kernel, bits) + 512 <= SHARED_BYTES[architecture] * 1024
+
+
 def test_every_kernel_is_compiled_here():
-    assert {entry.name for entry in KERNELS.iterdir()} == {"adler32.cu", "inflate", "packbits.cu", "scatter.cu"}
+    assert {entry.name for entry in KERNELS.iterdir()} == {"adler32.cu", "inflate", "packbits.cu", "scatter.cu", "zstd"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import imagecodecs
 import numpy as np
-import plain_lzw
 import pytest
 import tifffile
-from plain_lzw import CLEAR, END, FIRST, MOST, codes_of, pack
 
+import plain_lzw
+from plain_lzw import CLEAR, END, FIRST, MOST, codes_of, pack
 from tiff_codecs import lzw
 from tiff_codecs.errors import TiffDataError
 from tiff_codecs.gpu.lzw import decode_lzw
@@ -218,8 +218,7 @@ def test_files(tmp_path, writer):
         file.filehandle.seek(0)
         data = file.filehandle.read()
         streams = [
-            data[offset : offset + count]
-            for offset, count in zip(page.dataoffsets, page.databytecounts, strict=True)
+            data[offset : offset + count] for offset, count in zip(page.dataoffsets, page.databytecounts, strict=True)
         ]
     check(streams, [int(np.prod(page.chunks))] * len(streams))
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tiff_codecs.gpu import zstd
 from tiff_codecs.gpu.decompress import packbits
 from tiff_codecs.gpu.device import Device
 from tiff_codecs.gpu.inflate import can_inflate, inflate
 from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
-from tiff_codecs.gpu.nvcomp import decompress, is_available
 from tiff_codecs.gpu.scatter import TILE, is_supported, scatter
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def decode_bytes(codec: str, data: cupy.ndarray, size: int) -> cupy.ndarray | No
                     return None
                 outcome = decode_lzw(*places, stream)
             elif codec == "zstd":
-                if not is_available():
+                if not zstd.can_decode(lengths, sizes):
                     return None
-                outcome = decompress("zstd", *places, stream)
+                outcome = zstd.decode(*places, stream)
             else:
                 outcome = packbits(*places, stream)
             status = int(outcome.statuses.get(stream=stream)[0])

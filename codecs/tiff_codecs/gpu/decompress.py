@@ -13,7 +13,7 @@ import numpy as np
 
 from tiff_codecs import fill_order
 from tiff_codecs.errors import TiffDataError
-from tiff_codecs.gpu import nvcomp
+from tiff_codecs.gpu import nvcomp, zstd
 from tiff_codecs.gpu.inflate import Inflation, can_inflate
 from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
 
@@ -55,7 +55,7 @@ def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Str
         return None
     name = plan.compression.name
     lengths = plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64)
-    if name == "zstd" and not nvcomp.is_available():
+    if name == "zstd" and not zstd.can_decode(*lengths):
         return None
     if name == "deflate" and not nvcomp.is_available() and not can_inflate(*lengths):
         return None
@@ -129,8 +129,8 @@ def _zstd(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompr
 
     buffer, address, lengths = _room(plan)
     fetched.wait()
-    outcome = nvcomp.decompress("zstd", fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
-    good = (outcome.statuses == nvcomp.SUCCESS) & (outcome.sizes == cupy.asarray(lengths))
+    outcome = zstd.decode(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
+    good = (outcome.statuses == 0) & (outcome.sizes == cupy.asarray(lengths))
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
 
 
