@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tiff_codecs.gpu import inflate, zstd
+from tiff_codecs.gpu import inflate, lzw, zstd
 from tiff_codecs.gpu.scatter import compile_options, is_supported
 from tiff_codecs.layout import TileLayout
 
@@ -84,6 +84,11 @@ def test_inflate(nvrtc, architecture):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_lzw(nvrtc, architecture):
+    compiled(nvrtc, "lzw.cu", lzw.compile_options(), architecture)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_zstd(nvrtc, architecture):
     bits = zstd.WINDOW_BITS[SHARED_BYTES[architecture] * 1024 >= zstd.MUCH_SHARED]
     compiled(nvrtc, "zstd", zstd.compile_options(bits), architecture)
@@ -92,4 +97,5 @@ def test_zstd(nvrtc, architecture):
 
 
 def test_every_kernel_is_compiled_here():
-    assert {entry.name for entry in KERNELS.iterdir()} == {"adler32.cu", "inflate", "packbits.cu", "scatter.cu", "zstd"}
+    names = {"adler32.cu", "inflate", "lzw.cu", "packbits.cu", "scatter.cu", "zstd"}
+    assert {entry.name for entry in KERNELS.iterdir()} == names

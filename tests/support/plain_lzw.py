@@ -17,7 +17,7 @@ def width(codes, lowest_first):
     return min(max(9, entries.bit_length()), 12)
 
 
-def decode(stream, size):
+def decode(stream, size):  # noqa: C901, PLR0912 - the steps of the format, one after the other
     """The first `size` bytes of a stream, or as many as it has."""
     if not stream or not size:
         return b""
@@ -78,7 +78,7 @@ def pack(codes, *, lowest_first=False):
 
 
 def codes_of(data, *, most=3837, clear_before=(), end=True):
-    """The codes of `data`, with a Clear whenever `most` came since the last one, and before the places in `clear_before`."""
+    """The codes of `data`, with a Clear after every `most`, and before the places in `clear_before`."""
     singles = {bytes([value]): value for value in range(256)}
     codes, entries, current, since = [CLEAR], dict(singles), b"", 0
     for place in range(len(data)):

@@ -47,7 +47,7 @@ class Outcome:
     """Bytes that the stream holds, uint64 of shape (streams,); past the target's length it may be any larger number."""
     statuses: cupy.ndarray
     """0 where the stream is whole, uint32 of shape (streams,)."""
-    kept: Inflation
+    kept: Any
     """Holds the memory that the queued work uses."""
 
 

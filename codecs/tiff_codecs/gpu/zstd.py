@@ -45,7 +45,7 @@ def _kernels(device: int) -> tuple[dict[str, Any], int]:
     """The kernels for a device, and how many bits of a byte's place its windows have."""
     import cupy
 
-    shared = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerMultiprocessor"]
+    shared: int = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerMultiprocessor"]
     bits = WINDOW_BITS[shared >= MUCH_SHARED]
     module = cupy.RawModule(code=source(), options=compile_options(bits))
     kernels = {name: module.get_function(name) for name in ("frames", "decode", "places", "write", "checksum")}
