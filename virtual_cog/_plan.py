@@ -101,7 +101,7 @@ def plan(scene: Scene, window: Window) -> list[Job]:
     ):
         top = row * height
         rows = height if image.tiled else min(height, image.height - top)
-        if image.compression != 1 or not count:
+        if image.compression != 1 or not count or image.subsampling != (1, 1) or image.is_mixed_integers:
             jobs.append(Job(plane, row, col, start, start + count, 0, rows))
             continue
         # rows of an uncompressed tile stand by themselves: read those that are wanted, in blocks

@@ -15,6 +15,7 @@ from tiff_codecs.errors import TiffDataError, TiffError, TiffOptionError, TiffUn
 from tiff_codecs.gpu.device import parse_device
 from tiff_codecs.samples import decode_samples
 from virtual_cog._codecs import check_readable, compression_of
+from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._plan import Job, Window, group, parse_window, plan
 from virtual_cog._registry import resolve
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from obspec_utils.registry import ObjectStoreRegistry
 
-    from virtual_cog._image import Image
+    from virtual_cog._image import Image, YCbCr
     from virtual_cog._source import Source
 
 LOCAL = {"gap": 0, "most": 128 * 1024}
@@ -47,6 +48,7 @@ def read(
     out: Any = None,  # noqa: ANN401 - a CuPy array
     registry: ObjectStoreRegistry[Any] | None = None,
     threads: int | None = None,
+    ycbcr: YCbCr = "rgb",
 ) -> Any:  # noqa: ANN401 - NumPy's array or CuPy's
     """Read the pixels of one image of a TIFF.
 
@@ -61,10 +63,12 @@ def read(
         registry: stores by URL prefix; None makes one for local files, http(s), and object stores
             that the environment has credentials for.
         threads: how many tiles are decoded at once; None takes the number of cores.
+        ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
+            and Cr, with shared chroma samples repeated.
 
     Returns:
         An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order.
-        Pixels are as stored: no scaling, masking or colour conversion. Missing tiles read as nodata, else 0.
+        Pixels are as stored: no scaling, masking or colour conversion (but that of ``ycbcr``). Missing tiles read as nodata, else 0.
 
     Raises:
         TiffNotFoundError: there is no such file.
@@ -82,7 +86,7 @@ def read(
     if threads is not None and threads < 1:
         raise TiffOptionError("bad number of threads", found=repr(threads), supported="1 or more")
     source = resolve(url, registry)
-    scene = source.drive(load_scene(source.open(), ifd, overview_level))
+    scene = source.drive(load_scene(source.open(), ifd, overview_level)).with_ycbcr(ycbcr)
     if device != "cpu":
         from virtual_cog._read_gpu import read_scene_gpu
 
@@ -180,6 +184,7 @@ class TileDecoder:
         self.image = image
         self.layout = check_readable(image)
         self._decompress = compression_of(image).decode
+        self._codec = image_codec(image)
 
     def decode(self, data: Buffer, rows: int) -> np.ndarray:
         """Decode one tile's bytes as the file has them.
@@ -199,6 +204,9 @@ class TileDecoder:
         if self.image.fill_order != 1:
             data = fill_order.decode(data, memoryview(data).nbytes)
         raw = data if self._decompress is None else self._decompress(data, size)
+        if self._codec is not None:
+            whole = self.image.tile_height
+            return self._codec.decode_tile(raw, self.layout.dtype, rows=whole, cols=cols, bands=bands, short=rows)
         if memoryview(raw).nbytes < size:
             # also where a whole strip decodes to as many rows as the short last one has
             raise TiffDataError("a tile decodes to too few bytes", found=memoryview(raw).nbytes, supported=size)

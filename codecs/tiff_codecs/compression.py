@@ -52,6 +52,11 @@ class Compression:
     gpu: bool = False
     image: type[ImageCodec] | None = None
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the bytes of a tile are its samples."""
+        return self.decode is None and self.image is None
+
 
 def _image(number: int, name: str, codec: type[ImageCodec]) -> Compression:
     return Compression(number, name, None, None, image=codec)
