@@ -138,12 +138,9 @@ class Image:
         predicted = self.predictor != 1 and self.compression in PREDICTED
         formats = {SAMPLE_FORMATS.get(code) for code in self.sample_format}
         depths = self.bits_per_sample
-        return (
-            len(depths) == self.bands > 1
-            and max(depths) <= 64
-            and not (self.planar or predicted)
-            and formats == {"uint"}
-        )
+        if self.planar or predicted or formats != {"uint"}:
+            return False
+        return len(depths) == self.bands > 1 and max(depths) <= 64
 
     def _same(self, values: tuple[int, ...], tag: Tag) -> int:
         if len(values) != 1:

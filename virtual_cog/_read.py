@@ -68,7 +68,8 @@ def read(
 
     Returns:
         An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order.
-        Pixels are as stored: no scaling, masking or colour conversion (but that of ``ycbcr``). Missing tiles read as nodata, else 0.
+        Pixels are as stored: no scaling, masking or colour conversion, but that of ``ycbcr``. Missing tiles read as
+        nodata, else 0.
 
     Raises:
         TiffNotFoundError: there is no such file.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 import imagecodecs
 import numpy as np
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .layout import ByteOrder
+
 __all__ = ["AdditionalCompression", "LercCodec"]
 
 type AdditionalCompression = Literal["none", "deflate", "zstd"]
@@ -26,7 +28,7 @@ type AdditionalCompression = Literal["none", "deflate", "zstd"]
 _ADDITIONAL: tuple[str, ...] = get_args(AdditionalCompression.__value__)
 
 _HEADER_ROOM = 4096
-_TYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
+_TYPES: tuple[str, ...] = ("i1", "u1", "i2", "u2", "i4", "u4", "f4", "f8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +51,15 @@ class LercCodec(ImageCodec):
 
     Attributes:
         additional_compression: What the LERC data is compressed with besides (LercParameters, tag 50674).
+        byte_order: Of the file. libtiff swaps the samples of a big-endian file before it compresses them, so
+            that what is decoded must be swapped back. It has no effect on 8-bit samples.
     """
 
     codec_name: ClassVar[str] = "tiff_codecs.lerc"
     required: ClassVar[tuple[str, ...]] = ("additional_compression",)
 
     additional_compression: AdditionalCompression
+    byte_order: ByteOrder = "little"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,6 +69,8 @@ class LercCodec(ImageCodec):
                 found=repr(self.additional_compression),
                 supported=", ".join(_ADDITIONAL),
             )
+        if self.byte_order not in ("little", "big"):
+            raise TiffOptionError("unknown byte order", found=repr(self.byte_order), supported="little, big")
 
     def decode_tile(
         self, data: Buffer, dtype: np.dtype[Any], *, rows: int, cols: int, bands: int, short: int | None = None
@@ -90,9 +97,12 @@ class LercCodec(ImageCodec):
     ) -> NDArray[Any]:
         """See `ImageCodec.decode_image`."""
         header = _read_header(data, self.codec_name)
-        decoded: tuple[NDArray[Any], NDArray[Any] | None] = imagecodecs.lerc_decode(data[: header.size], masks=True)
-        pixels, mask = decoded
+        # its types know only of a mask that is there
+        decoded = imagecodecs.lerc_decode(data[: header.size], masks=True)
+        pixels, mask = cast("tuple[NDArray[Any], NDArray[Any] | None]", decoded)
         pixels = cast_samples(pixels, dtype).reshape(rows, cols, header.depth)
+        if self.byte_order == "big":
+            pixels = pixels.byteswap()
         valid = None if mask is None else np.asarray(mask, bool).reshape(rows, cols)
         if header.depth < bands:
             with_alpha = np.full((rows, cols, bands), 255, dtype)
@@ -111,7 +121,7 @@ def _read_header(data: NDArray[np.uint8], codec: str) -> _Header:
         (version,) = struct.unpack_from("<i", head, 6)
         at = 14 if version >= 3 else 10
         count = 7 if version >= 4 else 6
-        values = struct.unpack_from(f"<{count}i", head, at)
+        values: tuple[int, ...] = struct.unpack_from(f"<{count}i", head, at)
         rows, cols = values[:2]
         depth = values[2] if version >= 4 else 1
         size, kind = values[-2:]
