@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from tiff_codecs.compression import COMPRESSION_NAMES, COMPRESSIONS, Compression
 from tiff_codecs.errors import TiffUnsupportedError
+from tiff_codecs.layout import TileLayout
 from tiff_codecs.tile import TileCodec
+from virtual_cog._image_codecs import image_codec, is_subsampled
 from virtual_cog._tags import Tag, tag_name
 
 if TYPE_CHECKING:
-    from tiff_codecs.layout import TileLayout
+    import numpy as np
+
+    from tiff_codecs.layout import SampleFormat
     from virtual_cog._image import Image
 
 type Chain = list[dict[str, Any]]
@@ -21,8 +26,6 @@ ZARR_DEFLATE: dict[str, Any] = {"name": "numcodecs.zlib", "configuration": {"lev
 differ could not be concatenated. Zarr's `zstd` would be another, but libtiff's frames do not say how long they are, and
 numcodecs then looks for another frame behind the first: it refuses bytes that a byte count has too many, and never
 returns where they begin like a frame."""
-
-YCBCR = 6
 
 
 def compression_of(image: Image) -> Compression:
@@ -46,20 +49,20 @@ def compression_of(image: Image) -> Compression:
 
 
 def check_readable(image: Image) -> TileLayout:
-    """Return the layout of ``image``'s tiles, or say why its pixels are not read.
+    """Return the layout of ``image``'s decoded tiles, or say why its pixels are not read.
 
     Raises:
         TiffUnsupportedError: names the tag, and what to do.
     """
     compression_of(image)
-    if image.photometric == YCBCR and image.subsampling != (1, 1):
+    if is_subsampled(image) and not _can_upsample(image):
         raise TiffUnsupportedError(
             "subsampled YCbCr without JPEG",
             url=image.url,
             ifd=image.ifd,
             tag=tag_name(Tag.YCbCrSubSampling),
-            found=str(image.subsampling),
-            supported="(1, 1)",
+            found=f"{image.subsampling} of {image.tile_bands} bands of {image.bits_per_sample} bits",
+            supported="1, 2 or 4 columns and rows, three interleaved bands of 8 bits, no predictor",
             way_out="rewrite the file as RGB, e.g. `gdal_translate -co PHOTOMETRIC=RGB`",
         )
     if image.depth > 1:
@@ -72,7 +75,18 @@ def check_readable(image: Image) -> TileLayout:
             supported="depth 1",
             way_out="write the slices as pages of their own",
         )
-    return image.layout
+    return image.layout if image_codec(image) is None else plain_layout(image.dtype)
+
+
+def _can_upsample(image: Image) -> bool:
+    depths = image.bands == image.tile_bands == 3 and image.bits_per_sample == (8,) and image.sample_format == (1,)
+    return depths and {*image.subsampling} <= {1, 2, 4} and image.layout.predictor == 1
+
+
+def plain_layout(dtype: np.dtype[Any]) -> TileLayout:
+    """The layout of samples that lie as NumPy has them."""
+    formats: dict[str, SampleFormat] = {"u": "uint", "i": "int", "f": "float", "c": "complex_float"}
+    return TileLayout(sys.byteorder, 8 * dtype.itemsize, formats[dtype.kind])
 
 
 def codec_chain(image: Image) -> Chain:
@@ -88,7 +102,8 @@ def codec_chain(image: Image) -> Chain:
     """
     layout = check_readable(image)
     compression = compression_of(image)
-    plain = (
+    coded = image_codec(image)
+    plain = coded is None and (
         image.tile_bands == 1
         and image.last_strip_rows is None
         and image.fill_order == 1
@@ -98,11 +113,11 @@ def codec_chain(image: Image) -> Chain:
     serializer: dict[str, Any] = {"name": "bytes"}
     if layout.dtype.itemsize > 1:
         serializer["configuration"] = {"endian": layout.byte_order}
-    if plain and compression.codec is None:
+    if plain and compression.is_stored:
         return [serializer]
     if plain and compression.name == "deflate" and not image.strip_is_cut:
         return [serializer, ZARR_DEFLATE]
-    chain: Chain = [TileCodec(layout.canonical()).to_dict()]
+    chain: Chain = [(TileCodec(layout.canonical()) if coded is None else coded).to_dict()]
     if compression.codec is not None:
         chain.append({"name": f"tiff_codecs.{compression.name}"})
     if image.fill_order != 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from tiff_codecs.errors import TiffFormatError, TiffUnsupportedError
 from tiff_codecs.layout import Predictor, SampleFormat, TileLayout
@@ -26,8 +26,14 @@ SAMPLE_FORMATS: Final[dict[int, SampleFormat]] = {
 MAX_SIDE = 2**31 - 1
 MAX_BANDS = 65_535
 
-PREDICTED: Final = frozenset((5, 8, 32946, 34925, 50000))
+PREDICTED: Final = frozenset((5, 8, 32946, 34925, 34926, 50000, 50013))
 """Compressions whose Predictor tag counts; libtiff ignores it for every other."""
+
+JPEGS: Final = frozenset((6, 7, 33007, 34892))
+"""Compressions whose bytes never have their bits in another order: libtiff ignores FillOrder for them."""
+
+type YCbCr = Literal["rgb", "stored"]
+"""What YCbCr in JPEG is read as: converted to RGB as GDAL does, or as it is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +71,13 @@ class Image:
     extra_samples: tuple[int, ...]
     strip_is_cut: bool = False
     """The only strip is shorter than RowsPerStrip: some writers fill it up with rows that the image does not have."""
+    jpeg_tables: bytes = b""
+    """JPEGTables: tables that all tiles share."""
+    t4_options: int = 0
+    """T4Options of CCITT Group 3."""
+    lerc_compression: int = 0
+    """What LERC data is compressed with besides, the second of LercParameters: 0 nothing, 1 DEFLATE, 2 ZSTD."""
+    ycbcr: YCbCr = "rgb"
 
     @property
     def is_mask(self) -> bool:
@@ -117,7 +130,19 @@ class Image:
     @property
     def dtype(self) -> np.dtype[np.generic]:
         """The NumPy type that pixels are read as, in native byte order (raises as :attr:`layout` does)."""
+        if self.is_mixed_integers:
+            return TileLayout("little", max(self.bits_per_sample), "uint").dtype
         return self.layout.dtype
+
+    @property
+    def is_mixed_integers(self) -> bool:
+        """Whether pixels are unsigned integers of different depths, interleaved and without a predictor."""
+        predicted = self.predictor != 1 and self.compression in PREDICTED
+        formats = {SAMPLE_FORMATS.get(code) for code in self.sample_format}
+        depths = self.bits_per_sample
+        if self.planar or predicted or formats != {"uint"}:
+            return False
+        return len(depths) == self.bands > 1 and max(depths) <= 64
 
     def _same(self, values: tuple[int, ...], tag: Tag) -> int:
         if len(values) != 1:
@@ -205,6 +230,7 @@ def image_from_ifd(ifd: Ifd, url: str) -> Image:
         pair = _numbers(ifd, Tag.YCbCrSubSampling)
         subsampling = (pair[0], pair[1]) if len(pair) == 2 else (2, 2)
     planar = choice(Tag.PlanarConfiguration, 1, (1, 2)) == 2 and bands > 1
+    compression = ifd.integer(Tag.Compression, 1)
     return Image(
         url=url,
         ifd=ifd.index,
@@ -216,9 +242,9 @@ def image_from_ifd(ifd: Ifd, url: str) -> Image:
         bits_per_sample=_distinct(bits, bands),
         sample_format=_distinct(_numbers(ifd, Tag.SampleFormat) or (1,), bands),
         photometric=None if photometric < 0 else photometric,
-        compression=ifd.integer(Tag.Compression, 1),
+        compression=compression,
         predictor=ifd.integer(Tag.Predictor, 1),
-        fill_order=choice(Tag.FillOrder, 1, (1, 2)),
+        fill_order=1 if compression in JPEGS else choice(Tag.FillOrder, 1, (1, 2)),
         planar=planar,
         tiled=tiled,
         tile_width=tile_width,
@@ -227,11 +253,19 @@ def image_from_ifd(ifd: Ifd, url: str) -> Image:
         depth=max(ifd.integer(Tag.ImageDepth, 1), ifd.integer(Tag.TileDepth, 1)),
         extra_samples=_numbers(ifd, Tag.ExtraSamples),
         strip_is_cut=strip_is_cut,
+        jpeg_tables=_bytes(ifd, Tag.JPEGTables),
+        t4_options=ifd.integer(Tag.T4Options, 0),
+        lerc_compression=(*_numbers(ifd, Tag.LercParameters), 0, 0)[1],
     )
 
 
 def _numbers(ifd: Ifd, tag: Tag) -> tuple[int, ...]:
     return ifd.integers(tag, MAX_BANDS)
+
+
+def _bytes(ifd: Ifd, tag: Tag) -> bytes:
+    values = ifd.values(tag)
+    return b"" if values is None or values.dtype.itemsize != 1 else values.tobytes()
 
 
 def _distinct(values: tuple[int, ...], bands: int) -> tuple[int, ...]:

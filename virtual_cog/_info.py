@@ -15,6 +15,7 @@ from virtual_cog._codecs import check_readable
 from virtual_cog._cog_rules import Level, check_cog
 from virtual_cog._cuda import cuda_device
 from virtual_cog._file_info import CrsInfo, FileInfo, IfdInfo, Role
+from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._registry import resolve
 from virtual_cog._scene import Scene, load_image
@@ -214,7 +215,8 @@ def _decoder(image: Image) -> tuple[Literal["gpu", "cpu"] | None, str | None]:
         check_readable(image)
     except TiffUnsupportedError as error:
         return None, _sentence(error)
-    on_gpu = COMPRESSIONS[image.compression].gpu and cuda_device() is not None and why_no_device() is None
+    can = COMPRESSIONS[image.compression].gpu and image_codec(image) is None
+    on_gpu = can and cuda_device() is not None and why_no_device() is None
     return "gpu" if on_gpu else "cpu", None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from virtualizarr.manifests import ManifestStore
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from obspec_utils.registry import ObjectStoreRegistry
     from virtualizarr.manifests import ManifestGroup
 
+    from virtual_cog._image import YCbCr
     from virtual_cog._source import Source
 
 
@@ -57,12 +58,15 @@ class COGParser:
             finest, None the image itself.
         layout: ``"image"``, one image at the root, or ``"pyramid"``, a group for each level.
         prefetch: bytes of the first request; a file whose IFDs lie within takes no other.
+        ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
+            and Cr, with shared chroma samples repeated.
     """
 
     ifd: int = 0
     overview_level: int | None = None
     layout: Layout = "image"
     prefetch: int = PREFETCH
+    ycbcr: YCbCr = "rgb"
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -104,8 +108,10 @@ class COGParser:
         _warn_of_percent(source.url)
         directory = source.open(self.prefetch)
         if self.layout == "pyramid":
-            return pyramid_group(source.drive(load_pyramid(directory, self.ifd)))
-        return scene_group(source.drive(load_scene(directory, self.ifd, self.overview_level)))
+            levels = source.drive(load_pyramid(directory, self.ifd))
+            return pyramid_group([replace(level, scene=level.scene.with_ycbcr(self.ycbcr)) for level in levels])
+        scene = source.drive(load_scene(directory, self.ifd, self.overview_level))
+        return scene_group(scene.with_ycbcr(self.ycbcr))
 
 
 def _warn_of_percent(url: str) -> None:
@@ -141,6 +147,7 @@ def open_store(
     ifd: int = 0,
     overview_level: int | None = None,
     layout: Layout = "image",
+    ycbcr: YCbCr = "rgb",
 ) -> ManifestStore:
     """Open a TIFF as a read-only Zarr store, e.g. for ``zarr.open_group``, ``xarray.open_zarr`` or ``open_datatree``.
 
@@ -151,6 +158,7 @@ def open_store(
         ifd: index of the image in the file.
         overview_level: which overview of that image to take in its place: 0 is the finest.
         layout: ``"image"``, or ``"pyramid"`` for the image with its overviews and masks.
+        ycbcr: ``"rgb"`` or ``"stored"``: see :class:`COGParser`.
 
     Returns:
         A store whose root group holds ``band_data``, or the groups ``0``, ``1``, ... (see :class:`COGParser`).
@@ -159,5 +167,5 @@ def open_store(
         TiffError: one of its kinds says what is wrong with the file, the store or the arguments.
     """
     full = normalize_url(url)
-    parser = COGParser(ifd=ifd, overview_level=overview_level, layout=layout)
+    parser = COGParser(ifd=ifd, overview_level=overview_level, layout=layout, ycbcr=ycbcr)
     return parser(full, registry_for(full) if registry is None else registry)

@@ -11,6 +11,7 @@ from tiff_codecs.cpu.engine import execute
 from tiff_codecs.errors import TiffError, TiffOptionError, TiffUnsupportedError
 from tiff_codecs.gpu.device import parse_device
 from virtual_cog._codecs import check_readable, compression_of
+from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._options import whole_number
 from virtual_cog._plan import parse_window, plan
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from obspec_utils.registry import ObjectStoreRegistry
 
+    from virtual_cog._image import YCbCr
     from virtual_cog._source import Source
 
 
@@ -37,6 +39,7 @@ def read(
     out: Any = None,  # noqa: ANN401 - a CuPy array
     registry: ObjectStoreRegistry[Any] | None = None,
     threads: int | None = None,
+    ycbcr: YCbCr = "rgb",
 ) -> Any:  # noqa: ANN401 - NumPy's array or CuPy's
     """Read the pixels of one image of a TIFF.
 
@@ -51,10 +54,13 @@ def read(
         registry: stores by URL prefix; None makes one for local files, http(s), and object stores
             that the environment has credentials for.
         threads: how many tiles are decoded at once; None takes the number of cores.
+        ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
+            and Cr, with shared chroma samples repeated.
 
     Returns:
         An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order.
-        Pixels are as stored: no scaling, masking or colour conversion. Missing tiles read as nodata, else 0.
+        Pixels are as stored: no scaling, masking or colour conversion, but that of ``ycbcr``. Missing tiles read as
+        nodata, else 0.
 
     Raises:
         TiffNotFoundError: there is no such file.
@@ -72,7 +78,7 @@ def read(
     if threads is not None:
         threads = whole_number(threads, "number of threads", least=1)
     source = resolve(url, registry)
-    scene = source.drive(load_scene(source.open(), ifd, overview_level, metadata=PIXEL_TAGS))
+    scene = source.drive(load_scene(source.open(), ifd, overview_level, metadata=PIXEL_TAGS)).with_ycbcr(ycbcr)
     if device != "cpu":
         from virtual_cog._read_gpu import read_scene_gpu
 
@@ -87,7 +93,8 @@ def read_scene(
     image = scene.image
     wanted = parse_window(image, window)
     layout, compression = check_readable(image), compression_of(image)
-    decoder = TileDecoder(compression, image.fill_order, layout, image.tile_height, image.tile_width, image.tile_bands)
+    shape = image.tile_height, image.tile_width, image.tile_bands
+    decoder = TileDecoder(compression, image.fill_order, layout, *shape, image_codec(image))
     try:
         out = np.empty((image.bands, wanted.height, wanted.width), layout.dtype)
     except (MemoryError, ValueError) as error:

@@ -10,6 +10,7 @@ from tiff_codecs.gpu.device import Device, parse_device
 from tiff_codecs.gpu.engine import execute
 from tiff_codecs.gpu.plan import ReadPlan, Target
 from virtual_cog._codecs import check_readable, compression_of
+from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._plan import Window, parse_window
 from virtual_cog._tags import Tag
@@ -66,7 +67,8 @@ def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) 
     x0, x1 = np.maximum(left, window.col), np.minimum(left + width, window.col + window.width)
     first_row = y0 - top
     stored_rows = np.minimum(height, image.height - top) if not image.tiled else np.full(len(top), height)
-    if compression.decode is None:
+    codec = image_codec(image)
+    if compression.is_stored and codec is None:
         # rows of an uncompressed tile stand by themselves: only those that are wanted are read
         row_bytes = layout.row_bytes(width, image.tile_bands)
         offset, stored_rows = offset + first_row * row_bytes, y1 - y0
@@ -80,6 +82,8 @@ def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) 
         compression=compression,
         fill_order=image.fill_order,
         layout=layout,
+        codec=codec,
+        tile_rows=height,
         tile_cols=width,
         tile_bands=image.tile_bands,
         files=(source,),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, get_args
 
-from tiff_codecs.errors import TiffFormatError, TiffSelectionError, TiffWarning
+from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionError, TiffWarning
 from virtual_cog._family import family_of, main_of
-from virtual_cog._image import Image, image_from_ifd
+from virtual_cog._image import Image, YCbCr, image_from_ifd
 from virtual_cog._options import whole_number
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
 from virtual_cog._tiles import TileTable, tile_table, tile_tags
@@ -41,6 +41,16 @@ class Scene:
     ifd: Ifd
     main: Ifd
     """The IFD that describes the scene: the full-resolution image's for an overview or a mask."""
+
+    def with_ycbcr(self, ycbcr: YCbCr) -> Scene:
+        """The same scene, read with what YCbCr in JPEG is to come out as.
+
+        Raises:
+            TiffOptionError: neither "rgb" nor "stored".
+        """
+        if ycbcr not in get_args(YCbCr.__value__):
+            raise TiffOptionError("unknown way to read YCbCr", found=repr(ycbcr), supported='"rgb" or "stored"')
+        return self if ycbcr == self.image.ycbcr else replace(self, image=replace(self.image, ycbcr=ycbcr))
 
     def numbers(self, tag: Tag) -> np.ndarray | None:
         """A numeric metadata tag of the scene (see :meth:`text`); None when absent or damaged."""

@@ -38,6 +38,7 @@ class Tag(IntEnum):
     PageName = 285
     ResolutionUnit = 296
     PageNumber = 297
+    T4Options = 292
     Software = 305
     DateTime = 306
     Artist = 315
@@ -128,6 +129,9 @@ IMAGE_TAGS: Final = frozenset(
         Tag.ExtraSamples,
         Tag.SampleFormat,
         Tag.YCbCrSubSampling,
+        Tag.JPEGTables,
+        Tag.T4Options,
+        Tag.LercParameters,
         Tag.ImageDepth,
         Tag.TileDepth,
     )

@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .ccitt import CcittCodec
     from .compression import COMPRESSION_NAMES, COMPRESSIONS, Compression
     from .deflate import DeflateCodec
     from .errors import (
@@ -25,26 +26,51 @@ if TYPE_CHECKING:
         TiffWarning,
     )
     from .fill_order import FillOrderCodec
+    from .jpeg import JpegCodec
+    from .jpeg2000 import Jpeg2000Codec
+    from .jpegxl import JpegxlCodec
+    from .jpegxr import JpegxrCodec
     from .layout import ByteOrder, Predictor, SampleFormat, TileLayout
+    from .lerc import LercCodec
     from .lzma import LzmaCodec
     from .lzw import LzwCodec
+    from .mixed_bits import MixedBitsCodec
+    from .next_rle import NextRleCodec
     from .packbits import PackbitsCodec
+    from .pixarlog import PixarlogCodec
+    from .png import PngCodec
     from .samples import decode_samples, encode_samples
+    from .sgilog import SgilogCodec
+    from .thunderscan import ThunderscanCodec
     from .tile import TileCodec
+    from .webp import WebpCodec
+    from .ycbcr import YcbcrCodec
     from .zstd import ZstdCodec
 
 __all__ = [
     "COMPRESSIONS",
     "COMPRESSION_NAMES",
     "ByteOrder",
+    "CcittCodec",
     "Compression",
     "DeflateCodec",
     "FillOrderCodec",
+    "Jpeg2000Codec",
+    "JpegCodec",
+    "JpegxlCodec",
+    "JpegxrCodec",
+    "LercCodec",
     "LzmaCodec",
     "LzwCodec",
+    "MixedBitsCodec",
+    "NextRleCodec",
     "PackbitsCodec",
+    "PixarlogCodec",
+    "PngCodec",
     "Predictor",
     "SampleFormat",
+    "SgilogCodec",
+    "ThunderscanCodec",
     "TiffAccessError",
     "TiffDataError",
     "TiffError",
@@ -56,6 +82,8 @@ __all__ = [
     "TiffWarning",
     "TileCodec",
     "TileLayout",
+    "WebpCodec",
+    "YcbcrCodec",
     "ZstdCodec",
     "decode_samples",
     "encode_samples",
@@ -70,6 +98,20 @@ _HOMES = {
     "FillOrderCodec": "fill_order",
     "LzmaCodec": "lzma",
     "LzwCodec": "lzw",
+    "CcittCodec": "ccitt",
+    "JpegCodec": "jpeg",
+    "Jpeg2000Codec": "jpeg2000",
+    "JpegxlCodec": "jpegxl",
+    "JpegxrCodec": "jpegxr",
+    "LercCodec": "lerc",
+    "MixedBitsCodec": "mixed_bits",
+    "NextRleCodec": "next_rle",
+    "PixarlogCodec": "pixarlog",
+    "PngCodec": "png",
+    "SgilogCodec": "sgilog",
+    "ThunderscanCodec": "thunderscan",
+    "WebpCodec": "webp",
+    "YcbcrCodec": "ycbcr",
     "PackbitsCodec": "packbits",
     "Predictor": "layout",
     "SampleFormat": "layout",

@@ -7,6 +7,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from . import deflate, lzma, lzw, packbits, zstd
+from .ccitt import CcittCodec
+from .jpeg import JpegCodec
+from .jpeg2000 import Jpeg2000Codec
+from .jpegxl import JpegxlCodec
+from .jpegxr import JpegxrCodec
+from .lerc import LercCodec
+from .next_rle import NextRleCodec
+from .pixarlog import PixarlogCodec
+from .png import PngCodec
+from .sgilog import SgilogCodec
+from .thunderscan import ThunderscanCodec
+from .webp import WebpCodec
 
 if TYPE_CHECKING:
     from collections.abc import Buffer, Callable, Mapping
@@ -15,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .bytes_codec import TiffBytesCodec
+    from .image_codec import ImageCodec
 
 __all__ = ["COMPRESSIONS", "COMPRESSION_NAMES", "Compression"]
 
@@ -26,9 +39,10 @@ class Compression:
     Attributes:
         number: Value of the tag Compression.
         name: Lower case, without spaces.
-        codec: The Zarr codec, or None where the bytes are stored as they are.
+        codec: The bytes to bytes Zarr codec, or None where the bytes are stored as they are, or an image.
         decode: `(data, size)` to at most `size` decompressed bytes, or None likewise.
         gpu: Whether a GPU decodes it without the CPU.
+        image: The array to bytes Zarr codec where a tile is an image of a format of its own, else None.
     """
 
     number: int
@@ -36,6 +50,16 @@ class Compression:
     codec: type[TiffBytesCodec] | None
     decode: Callable[[Buffer, int], NDArray[np.uint8]] | None
     gpu: bool = False
+    image: type[ImageCodec] | None = None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the bytes of a tile are its samples."""
+        return self.decode is None and self.image is None
+
+
+def _image(number: int, name: str, codec: type[ImageCodec]) -> Compression:
+    return Compression(number, name, None, None, image=codec)
 
 
 COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
@@ -48,7 +72,21 @@ COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
             Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode, gpu=True),
             Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
             Compression(34925, "lzma", lzma.LzmaCodec, lzma.decode),
+            Compression(34926, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
             Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
+            Compression(50013, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
+            *(_image(number, "ccitt", CcittCodec) for number in (2, 3, 4, 32771)),
+            *(_image(number, "jpeg", JpegCodec) for number in (7, 33007, 34892)),
+            *(_image(number, "jpeg2000", Jpeg2000Codec) for number in (33003, 33004, 33005, 34712)),
+            *(_image(number, "jpegxl", JpegxlCodec) for number in (50002, 52546)),
+            *(_image(number, "jpegxr", JpegxrCodec) for number in (22610, 34934)),
+            *(_image(number, "sgilog", SgilogCodec) for number in (34676, 34677)),
+            *(_image(number, "webp", WebpCodec) for number in (34927, 50001)),
+            _image(32766, "next_rle", NextRleCodec),
+            _image(32809, "thunderscan", ThunderscanCodec),
+            _image(32909, "pixarlog", PixarlogCodec),
+            _image(34887, "lerc", LercCodec),
+            _image(34933, "png", PngCodec),
         )
     }
 )
@@ -66,6 +104,7 @@ COMPRESSION_NAMES: Mapping[int, str] = MappingProxyType(
         8: "DEFLATE",
         9: "JBIG on black and white",
         10: "JBIG on color",
+        22610: "JPEG XR (NDPI)",
         32766: "NeXT 2-bit RLE",
         32771: "CCITT RLE with word alignment",
         32773: "PackBits",
@@ -102,6 +141,7 @@ COMPRESSION_NAMES: Mapping[int, str] = MappingProxyType(
         50000: "Zstandard",
         50001: "WebP",
         50002: "JPEG XL",
+        50013: "DEFLATE (PIXTIFF)",
         52546: "JPEG XL (DNG)",
         65000: "Kodak DCR",
         65535: "Pentax PEF",

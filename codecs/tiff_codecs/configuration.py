@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from .errors import TiffOptionError
+from .errors import TiffOptionError, TiffUnsupportedError
 
-__all__ = ["named_configuration"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["named_configuration", "versioned_configuration"]
 
 
 def named_configuration(data: object, name: str) -> dict[str, object]:
@@ -41,3 +44,49 @@ def named_configuration(data: object, name: str) -> dict[str, object]:
             supported="name, and configuration as an object",
         )
     return dict(cast("Mapping[str, object]", configuration))
+
+
+def versioned_configuration(
+    data: object, name: str, version: int, required: Sequence[str], optional: Sequence[str]
+) -> dict[str, object]:
+    """Take a configuration that has a version out of a codec's JSON.
+
+    Args:
+        data: The JSON.
+        name: The codec's name.
+        version: The latest version that is known.
+        required: Keys that must stand there.
+        optional: Keys that may.
+
+    Returns:
+        The configuration without its version.
+
+    Raises:
+        TiffOptionError: The JSON has another form or name, or a key is missing or unknown.
+        TiffUnsupportedError: A later version of the package wrote it.
+    """
+    configuration = named_configuration(data, name)
+    found = configuration.pop("version", None)
+    if type(found) is not int or found < 1:
+        raise TiffOptionError(
+            f"the configuration of {name} has no version",
+            found=repr(found),
+            supported=version,
+        )
+    if found > version:
+        raise TiffUnsupportedError(
+            f"the configuration of {name} was written by a later version of this package",
+            found=f"version {found}",
+            supported=f"version {version}",
+            way_out="upgrade the package virtual-cog",
+        )
+    missing = [key for key in required if key not in configuration]
+    unknown = sorted(set(configuration) - {*required, *optional})
+    if missing or unknown:
+        known = ", ".join(required) or "no key"
+        raise TiffOptionError(
+            f"the configuration of {name} has missing or unknown keys",
+            found=f"missing {', '.join(missing) or 'none'}, unknown {', '.join(unknown) or 'none'}",
+            supported=f"{known}; optional {', '.join(optional) or 'none'}",
+        )
+    return configuration

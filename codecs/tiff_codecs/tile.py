@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from zarr.abc.codec import ArrayBytesCodec
-
+from .array_codec import TiffArrayCodec, tile_shape
 from .bytes_codec import is_on_device
-from .configuration import named_configuration
-from .errors import TiffOptionError, TiffUnsupportedError
+from .configuration import versioned_configuration
+from .errors import TiffUnsupportedError
 from .layout import TileLayout
 from .samples import decode_samples, encode_samples
 
@@ -27,7 +25,7 @@ _OPTIONAL = ("last_strip_rows",)
 
 
 @dataclass(frozen=True)
-class TileCodec(ArrayBytesCodec):
+class TileCodec(TiffArrayCodec):
     """Zarr codec `tiff_codecs.tile`, array to bytes.
 
     Chunks have the shape (..., bands, rows, cols), where axes before the bands have size 1. With several
@@ -44,10 +42,6 @@ class TileCodec(ArrayBytesCodec):
     Attributes:
         layout: What the decompressed bytes of a tile mean.
     """
-
-    # False although it is: Zarr's sharding reads chunks of fixed-size codecs as plain arrays, past the
-    # codecs.
-    is_fixed_size = False
 
     codec_name: ClassVar[str] = "tiff_codecs.tile"
     """The name in the metadata of an array, and of the entry point in the group `zarr.codecs`."""
@@ -68,29 +62,7 @@ class TileCodec(ArrayBytesCodec):
             TiffOptionError: A key is missing or unknown, or a value has no meaning.
             TiffUnsupportedError: A later version of the package wrote it, or the layout has no meaning.
         """
-        configuration = named_configuration(data, cls.codec_name)
-        version = configuration.pop("version", None)
-        if type(version) is not int or version < 1:
-            raise TiffOptionError(
-                f"the configuration of {cls.codec_name} has no version",
-                found=repr(version),
-                supported=_VERSION,
-            )
-        if version > _VERSION:
-            raise TiffUnsupportedError(
-                f"the configuration of {cls.codec_name} was written by a later version of this package",
-                found=f"version {version}",
-                supported=f"version {_VERSION}",
-                way_out="upgrade the package virtual-cog",
-            )
-        missing = [key for key in _REQUIRED if key not in configuration]
-        unknown = sorted(set(configuration) - {*_REQUIRED, *_OPTIONAL})
-        if missing or unknown:
-            raise TiffOptionError(
-                f"the configuration of {cls.codec_name} has missing or unknown keys",
-                found=f"missing {', '.join(missing) or 'none'}, unknown {', '.join(unknown) or 'none'}",
-                supported=f"{', '.join(_REQUIRED)}; optional {', '.join(_OPTIONAL)}",
-            )
+        configuration = versioned_configuration(data, cls.codec_name, _VERSION, _REQUIRED, _OPTIONAL)
         # The layout checks the values, types included.
         return cls(TileLayout(**cast("dict[str, Any]", configuration)))
 
@@ -131,24 +103,7 @@ class TileCodec(ArrayBytesCodec):
             )
         # A grid without one chunk shape (a rectilinear one) is checked chunk by chunk.
         chunk_shape = getattr(chunk_grid, "chunk_shape", None)
-        _tile_shape(shape if chunk_shape is None else chunk_shape, is_chunk=chunk_shape is not None)
-
-    @property
-    def endian(self) -> str:
-        """Not there: a converter that asks for the byte order is about to drop the rest of the codec.
-
-        VirtualiZarr's export to Zarr format 2 (Kerchunk's usual form) keeps nothing of an array to bytes
-        codec but its byte order, and the pixels would come out wrong without an error.
-
-        Raises:
-            TiffUnsupportedError: Always.
-        """
-        raise TiffUnsupportedError(
-            "a TIFF tile cannot be described in Zarr format 2",
-            found=f"the codec {self.codec_name}",
-            supported="Zarr format 3",
-            way_out="export with zarr_format=3, e.g. `.vz.to_kerchunk(..., zarr_format=3)`, or use Icechunk",
-        )
+        tile_shape(shape if chunk_shape is None else chunk_shape, is_chunk=chunk_shape is not None)
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
         """Tell the size of a chunk's bytes in the file, before compression.
@@ -161,12 +116,12 @@ class TileCodec(ArrayBytesCodec):
             The number of bytes.
         """
         del input_byte_length
-        bands, rows, cols = _tile_shape(chunk_spec.shape)
+        bands, rows, cols = tile_shape(chunk_spec.shape)
         return self.layout.tile_bytes(rows, cols, bands)
 
     def _decode_sync(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
         shape = chunk_spec.shape
-        bands, rows, cols = _tile_shape(shape)
+        bands, rows, cols = tile_shape(shape)
         if is_on_device(chunk_data):
             from .gpu.buffers import decode_tile
 
@@ -180,19 +135,8 @@ class TileCodec(ArrayBytesCodec):
         return await asyncio.to_thread(self._decode_sync, chunk_data, chunk_spec)
 
     def _encode_sync(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> Buffer | None:
-        samples = chunk_data.as_numpy_array().reshape(_tile_shape(chunk_data.shape))
+        samples = chunk_data.as_numpy_array().reshape(tile_shape(chunk_data.shape))
         return chunk_spec.prototype.buffer.from_bytes(encode_samples(samples, self.layout))
 
     async def _encode_single(self, chunk_data: NDBuffer, chunk_spec: ArraySpec) -> Buffer | None:
         return await asyncio.to_thread(self._encode_sync, chunk_data, chunk_spec)
-
-
-def _tile_shape(shape: tuple[int, ...], *, is_chunk: bool = True) -> tuple[int, int, int]:
-    if len(shape) < 3 or (is_chunk and prod(shape[:-3]) != 1):
-        raise TiffUnsupportedError(
-            "the chunks of the array are not TIFF tiles",
-            found=f"chunks of shape {shape}" if is_chunk else f"shape {shape}",
-            supported="chunks of shape (..., bands, rows, columns) with size 1 on the axes before the bands",
-        )
-    bands, rows, cols = shape[-3:]
-    return bands, rows, cols

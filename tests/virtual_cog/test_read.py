@@ -29,24 +29,9 @@ from virtual_cog._registry import resolve
 from virtual_cog._scene import load_image
 
 WAITING = {
-    "Pillow__compression.tif": "CCITT",
     "TwelveMonkeys__WangJPEG.tif": "old-style JPEG",
-    "gdal__rgbsmall_LERC_DEFLATE_tiled_separate.tif": "LERC",
-    "gdal__rgbsmall_LERC_ZSTD_tiled_separate.tif": "LERC",
-    "image-tiff__logluv-3c-16b.tiff": "SGI LogLuv",
-    "image-tiff__usda_naip_256_webp_z3.tif": "WebP",
-    "imagecodecs__gray.lerc.u1.tif": "LERC",
-    "imagecodecs__rgb.tiled.jpeg.u2.tif": "JPEG",
-    "libtiff-net__CCITT_2.TIF": "CCITT",
-    "libtiff__testfax3_bug54_1dnoEOL.tif": "CCITT",
-    "rasterio__goes.tif": "JPEG",
-    "rio-cogeo__image_web.tif": "JPEG",
-    "rio-cogeo__image_webp.tif": "WebP",
-    "rio-tiler__cog_rgb.tif": "JPEG",
 }
 """Corpus files whose compression is not decoded, by name: each must be refused, and with its reason."""
-
-WAITING_CASES = {"B35_jpeg_ycbcr_tables.tif", "B39_lerc_nan.tif", "B41_lerc_zstd.tif"}
 
 pytestmark = pytest.mark.filterwarnings("ignore::tiff_codecs.errors.TiffWarning")
 
@@ -109,10 +94,6 @@ def test_corpus_ifds_behind_the_first(corpus_file):
 
 @pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
 def test_cases(case):
-    if case.path.name in WAITING_CASES:
-        with pytest.raises(TiffUnsupportedError, match="compression"):
-            virtual_cog.read(case.path)
-        return
     for read in READERS:
         if case.is_error:
             start = time.perf_counter()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tiff_codecs.compression import Compression
+    from tiff_codecs.image_codec import ImageCodec
     from tiff_codecs.layout import TileLayout
 
 __all__ = ["TileDecoder"]
@@ -31,11 +32,13 @@ class TileDecoder:
     cols: int
     bands: int
     """Bands that a tile holds, interleaved."""
+    codec: ImageCodec | None = None
+    """What decodes tiles that are images of a format of their own; `layout` is that of the samples that come out."""
 
     @property
     def row_bytes(self) -> int | None:
         """Bytes of a row in the file where rows can be read one by one; None for compressed tiles."""
-        if self.compression.decode is not None:
+        if not self.compression.is_stored or self.codec is not None:
             return None
         return self.layout.row_bytes(self.cols, self.bands)
 
@@ -52,6 +55,9 @@ class TileDecoder:
             TiffDataError: the bytes do not decode.
         """
         raw = self._decompress(data, self.rows)
+        if self.codec is not None:
+            shape = self.bands, self.rows, self.cols
+            return self.codec.decode_chunk(raw, self.layout.dtype, shape)
         return decode_samples(raw, self.layout, rows=self.rows, cols=self.cols, bands=self.bands)
 
     def decode_into(self, data: Buffer, out: NDArray[Any], *, rows: int, first: tuple[int, int, int]) -> None:
@@ -67,6 +73,11 @@ class TileDecoder:
             TiffDataError: the bytes do not decode, or to too few pixels.
         """
         raw = self._decompress(data, rows)
+        if self.codec is not None:
+            whole = {"rows": self.rows, "cols": self.cols, "bands": self.bands}
+            samples = self.codec.decode_tile(raw, self.layout.dtype, **whole, short=rows)
+            out[...] = samples[tuple(slice(start, start + size) for start, size in zip(first, out.shape, strict=True))]
+            return
         decode_samples_into(raw, self.layout, out, rows=rows, cols=self.cols, bands=self.bands, first=first)
 
     def _decompress(self, data: Buffer, rows: int) -> Buffer:

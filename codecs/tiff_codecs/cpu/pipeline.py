@@ -49,7 +49,8 @@ class CpuCodecPipeline(TilePipeline):
         if not isinstance(self._chain, Chain) or not isinstance(out, cpu.NDBuffer) or not batch:
             return await self._python.read(batch, out, drop_axes)
         chain = self._chain
-        decoder = TileDecoder(chain.compression, chain.fill_order, chain.layout, chain.rows, chain.cols, chain.bands)
+        shape = chain.rows, chain.cols, chain.bands
+        decoder = TileDecoder(chain.compression, chain.fill_order, chain.layout, *shape, chain.codec)
         places = Places(batch, out.as_numpy_array(), drop_axes, chain)
         missing, otherwise = await asyncio.to_thread(self._read_ranges, places, decoder)
         if len(otherwise) == len(batch) and not has_ours:  # an array like any other: nothing says that it is TIFF's

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tiff_codecs.compression import COMPRESSIONS, Compression
+from tiff_codecs.image_codec import ImageCodec
 from tiff_codecs.layout import SampleFormat, TileLayout
 from tiff_codecs.tile import TileCodec
 
@@ -20,7 +21,7 @@ _BY_NAME: Final = {compression.name: compression for compression in COMPRESSIONS
 DECOMPRESSORS: Final[dict[str, str]] = {
     "numcodecs.zlib": "deflate",
     "zstd": "zstd",
-    **{f"tiff_codecs.{name}": name for name in _BY_NAME if name != "none"},
+    **{f"tiff_codecs.{name}": name for name, known in _BY_NAME.items() if known.codec is not None},
 }
 """Compressions by the name of the Zarr codec."""
 
@@ -39,6 +40,8 @@ class Chain:
     cols: int
     grid_rows: int
     """Number of chunks along the rows' axis: the last of them may be a short strip."""
+    codec: ImageCodec | None = None
+    """What decodes chunks that are images of a format of their own; `layout` is that of the samples that come out."""
 
 
 def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's ArrayV3Metadata
@@ -54,8 +57,14 @@ def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's A
     if len(shape) < 2:
         return None if names == ["bytes"] else f"an array of {len(shape)} dimensions"
     serializer, *compressors = metadata.codecs
+    codec: ImageCodec | None = None
     if isinstance(serializer, TileCodec):
         layout, bands = serializer.layout, shape[-3]
+    elif isinstance(serializer, ImageCodec):
+        codec, bands = serializer, shape[-3]
+        native: np.dtype[Any] = metadata.data_type.to_native_dtype()
+        plain = TileLayout(sys.byteorder, 8 * native.itemsize, _FORMATS[native.kind])
+        layout = replace(plain, last_strip_rows=codec.last_strip_rows)
     elif names[0] == "bytes":
         dtype: np.dtype[Any] = metadata.data_type.to_native_dtype()
         if dtype.kind not in _FORMATS or any(side != 1 for side in shape[:-2]):
@@ -70,8 +79,11 @@ def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's A
         fill_order, compressors, names = 2, compressors[:-1], names[:-1]
     if len(compressors) > 1 or any(name not in DECOMPRESSORS for name in names[1:]):
         return f"the codecs {', '.join(names[1:])}"
-    compression = _BY_NAME[DECOMPRESSORS[names[1]]] if compressors else _BY_NAME["none"]
+    name = DECOMPRESSORS[names[1]] if compressors else "none"
+    if codec is not None and not compressors:
+        name = codec.codec_name.removeprefix("tiff_codecs.")
+    compression = _BY_NAME.get(name, _BY_NAME["none"])
     grid_rows = -(-metadata.shape[-2] // shape[-2])
     if layout.last_strip_rows == shape[-2]:
         layout = replace(layout, last_strip_rows=None)
-    return Chain(compression, fill_order, layout, bands, shape[-2], shape[-1], grid_rows)
+    return Chain(compression, fill_order, layout, bands, shape[-2], shape[-1], grid_rows, codec)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tiff_codecs import fill_order
-from tiff_codecs.errors import TiffDataError
+from tiff_codecs.errors import TiffDataError, TiffError
 from tiff_codecs.gpu import nvcomp, zstd
 from tiff_codecs.gpu.inflate import Inflation, can_inflate
 from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tiff_codecs.gpu.fetch import Fetched
     from tiff_codecs.gpu.plan import ReadPlan
+    from tiff_codecs.image_codec import ImageCodec
 
 __all__ = ["Decompressed", "decompress", "decompress_on_host", "device_decoder", "packbits", "tile_on_host"]
 
@@ -51,7 +52,7 @@ class Decompressed:
 
 def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Stream], Decompressed] | None:
     """The function that decompresses the tiles of `plan` on the device, None where there is none."""
-    if plan.fill_order != 1:
+    if plan.fill_order != 1 or plan.codec is not None:
         return None
     name = plan.compression.name
     lengths = plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64)
@@ -244,8 +245,18 @@ def tile_on_host(plan: ReadPlan, tile: int) -> NDArray[np.uint8]:
         data = fill_order.decode(data, memoryview(data).nbytes)
     try:
         raw = np.frombuffer(data, np.uint8) if plan.compression.decode is None else plan.compression.decode(data, size)
-    except TiffDataError as error:
+        if plan.codec is not None:
+            raw = _image_samples(plan, plan.codec, raw, int(plan.stored_rows[tile]))
+    except TiffError as error:
         raise error.with_context(url=file.url, tile=place) from error
     if raw.size < size:
         raise TiffDataError("a tile decodes to too few bytes", url=file.url, tile=place, found=raw.size, supported=size)
     return raw
+
+
+def _image_samples(plan: ReadPlan, codec: ImageCodec, data: NDArray[np.uint8], rows: int) -> NDArray[np.uint8]:
+    """Decode an image to interleaved samples, in the layout that the plan promises."""
+    whole = plan.tile_rows or rows
+    shape = {"rows": whole, "cols": plan.tile_cols, "bands": plan.tile_bands}
+    pixels = codec.decode_tile(data, plan.layout.dtype, short=rows, **shape)
+    return np.ascontiguousarray(pixels[:, :rows].transpose(1, 2, 0)).reshape(-1).view(np.uint8)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tiff_codecs.compression import Compression
+    from tiff_codecs.image_codec import ImageCodec
     from tiff_codecs.layout import TileLayout
 
 __all__ = ["FileReference", "ReadPlan", "Target"]
@@ -80,6 +81,11 @@ class ReadPlan:
     target: Target
     place: NDArray[np.int64]
     """Position of the tile in its image's grid, for messages; shape (tiles, axes)."""
+    codec: ImageCodec | None = None
+    """What decodes the tiles, where they are images of a format of their own; `layout` is then that of the samples
+    that come out."""
+    tile_rows: int | None = None
+    """Rows of a whole tile: one that is to hold `stored_rows` may hold so many."""
 
     def __len__(self) -> int:
         return len(self.offset)

@@ -108,6 +108,8 @@ def plan_selection(
             ),
         ),
         place=coordinates[which],
+        codec=chain.codec,
+        tile_rows=chain.rows,
     )
     results: tuple[GetResult, ...] = tuple({"status": "present" if there else "missing"} for there in present.tolist())
     return Planned(plan, boxes.view, results, copies)
