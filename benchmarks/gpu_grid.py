@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,12 +20,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import cupy
 import numpy as np
-from gpu import milliseconds, setting
-from outputs import RESULTS, place, write
+from gpu import device
+from outputs import RESULTS, place, revision, write
 
 import virtual_cog
 from tiff_codecs.gpu import nvcomp
 from tiff_codecs.gpu.inflate import inflate
+from virtual_cog._bench.gpu_readers import milliseconds
+from virtual_cog._bench.machine import machine, versions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +108,11 @@ def main() -> None:
                 rows.append({"side": side, "count": count, "ours_ms": ours, "nvcomp_ms": theirs})
                 cells.append(f"{ours:.2f}" if theirs is None else f"{ours:.2f} / {theirs:.1f}")
             lines.append(f"| {side} x {side} | " + " | ".join(cells) + " |")
-    results = setting() | {"schema": "virtual-cog inflate grid", "schema_version": 1, "cells": rows}
+    results = {
+        "schema": "virtual-cog inflate grid", "schema_version": 1,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine(), "device": device(),
+        "versions": versions(), "revision": revision(), "cells": rows,
+    }  # fmt: skip
     head = ["# DEFLATE on the device, by tiles", "", f"{results['device']['name']}, {results['date'][:10]};"]
     head += ["ms of ours / of nvCOMP, medians, device to device.", ""]
     write(place(results, "gpu-grid", arguments.output), results, "\n".join(head + lines) + "\n")

@@ -11,9 +11,9 @@ import virtual_cog
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]  # the writers' warnings
 
-ON_DEVICE = re.compile(r"-(none|deflate|zstd|packbits)-p")
+ON_DEVICE = re.compile(r"-(none|deflate|lzw|zstd|packbits)-p")
 PARTS = 8
-EVERY = 7
+EVERY = 9
 
 
 @pytest.mark.parametrize("part", range(PARTS))

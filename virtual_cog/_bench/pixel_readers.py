@@ -21,7 +21,7 @@ FUSED: Final = "zarr.core.codec_pipeline.FusedCodecPipeline"
 CPU: Final = "tiff_codecs.cpu.pipeline.CpuCodecPipeline"
 
 
-def _slices(window: WindowTuple | None) -> tuple[slice, slice]:
+def slices(window: WindowTuple | None) -> tuple[slice, slice]:
     if window is None:
         return (slice(None), slice(None))
     col, row, width, height = window
@@ -40,7 +40,7 @@ def _ours(task: Task, threads: int) -> Call:
 def _zarr(pipeline: str | None, task: Task, threads: int) -> Call:
     import zarr
 
-    rows, cols = _slices(task.window)
+    rows, cols = slices(task.window)
     settings: dict[str, Any] = {"codec_pipeline.max_workers": threads}
     if threads == 1:
         settings["async.concurrency"] = 1  # one chunk at a time; Zarr's threads are made once for the process
@@ -59,7 +59,8 @@ def _zarr(pipeline: str | None, task: Task, threads: int) -> Call:
     return call
 
 
-def _gdal(driver: str, task: Task, threads: int) -> Call:
+def gdal_call(driver: str, task: Task, threads: int) -> Callable[..., Any]:
+    """Read with a driver of GDAL; the call takes `out`, an array to read into."""
     rasterio = library("rasterio")
     windows = library("rasterio.windows")
     with rasterio.Env() as env:
@@ -68,7 +69,7 @@ def _gdal(driver: str, task: Task, threads: int) -> Call:
     name = str(task.path) if task.ifd == 0 else f"GTIFF_DIR:{task.ifd + 1}:{task.path}"
     window = None if task.window is None else windows.Window(*task.window)
 
-    def call() -> Any:  # noqa: ANN401
+    def call(out: np.ndarray | None = None) -> Any:  # noqa: ANN401
         # side files are none of the file's business, and neither is the folder's listing
         with (
             rasterio.Env(GDAL_PAM_ENABLED=False, GDAL_DISABLE_READDIR_ON_OPEN="EMPTY_DIR"),
@@ -76,7 +77,7 @@ def _gdal(driver: str, task: Task, threads: int) -> Call:
         ):
             if source.driver != driver:
                 raise DeclinedError(f"GDAL opened the file with {source.driver}")
-            return source.read(window=window)
+            return source.read(window=window, out=out)
 
     return call
 
@@ -108,7 +109,7 @@ def _virtual_tiff(task: Task, _: int) -> Call:
 
     virtual_tiff = library("virtual_tiff")
     registry = ObjectStoreRegistry({"file://": LocalStore()})
-    parts = _slices(task.window)
+    parts = slices(task.window)
 
     def call() -> Any:  # noqa: ANN401
         store = virtual_tiff.VirtualTIFF(ifd=task.ifd)(task.url, registry)
@@ -190,8 +191,8 @@ def _pixels(
 BOTH: Final[tuple[Threads, ...]] = ("one", "all")
 
 PIXEL_READERS: Final[tuple[Reader, ...]] = (
-    *_pixels("GDAL GTiff", partial(_gdal, "GTiff"), BOTH, needs=("rasterio",), baseline=True),
-    *_pixels("GDAL LIBERTIFF", partial(_gdal, "LIBERTIFF"), BOTH, needs=("rasterio",)),
+    *_pixels("GDAL GTiff", partial(gdal_call, "GTiff"), BOTH, needs=("rasterio",), baseline=True),
+    *_pixels("GDAL LIBERTIFF", partial(gdal_call, "LIBERTIFF"), BOTH, needs=("rasterio",)),
     *_pixels("virtual-cog read", _ours, BOTH, ours=True),
     *_pixels("virtual-cog Zarr", partial(_zarr, None), BOTH, ours=True),
     *_pixels("virtual-cog Zarr, our pipeline", partial(_zarr, CPU), BOTH, ours=True),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from virtual_cog._bench.task import Task
 
-type Kind = Literal["headers", "pixels"]
+type Kind = Literal["headers", "pixels", "gpu"]
 type Threads = Literal["one", "all"]
 type Call = Callable[[], Any]
 
@@ -20,7 +20,9 @@ PACKAGES = {
     "async_geotiff": "async-geotiff",
     "async_tiff": "async-tiff",
     "cupy": "cupy-cuda12x or cupy-cuda13x",
+    "nvidia.nvimgcodec": "nvidia-nvimgcodec-cu12 or nvidia-nvimgcodec-cu13",
     "virtual_tiff": "virtual-tiff",
+    "xrspatial": "xarray-spatial",
 }
 """Names to install by, where they differ from those to import."""
 
@@ -43,7 +45,7 @@ class Reader:
 
     Attributes:
         name: unique together with ``kind`` and ``threads``.
-        kind: what it reads: "headers" (IFDs, no pixels) or "pixels".
+        kind: what it reads: "headers" (IFDs, no pixels), "pixels", or "gpu" (pixels, to GPU memory).
         prepare: takes the task and a number of threads and returns the call that is timed. What a
             user does once for many files (imports, a store, an event loop) belongs here; opening the
             file, and allocating the output, belong in the call. Raises DeclinedError, now or in the call.
@@ -90,7 +92,7 @@ class Reader:
 
     def available(self) -> str | None:
         """Why it cannot be used here, or None; imports nothing."""
-        missing = [name for name in self.needs if importlib.util.find_spec(name) is None]
+        missing = [name for name in self.needs if not _is_installed(name)]
         if not missing:
             return None
         packages = " ".join(PACKAGES.get(name, name) for name in missing)
@@ -105,6 +107,13 @@ class Reader:
         return self.prepare(task, self.count(task.threads))
 
 
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # not even the package it is a part of
+        return False
+
+
 def library(name: str) -> Any:  # noqa: ANN401 - a module, of which nothing is known here
     """Import a module that may not be there: the caller's reader names it in ``needs``."""
     return importlib.import_module(name)
@@ -112,10 +121,11 @@ def library(name: str) -> Any:  # noqa: ANN401 - a module, of which nothing is k
 
 def all_readers() -> tuple[Reader, ...]:
     """Every reader, those of headers first; in each kind the baseline comes first."""
+    from virtual_cog._bench.gpu_readers import GPU_READERS
     from virtual_cog._bench.header_readers import HEADER_READERS
     from virtual_cog._bench.pixel_readers import PIXEL_READERS
 
-    return (*HEADER_READERS, *PIXEL_READERS)
+    return (*HEADER_READERS, *PIXEL_READERS, *GPU_READERS)
 
 
 def select(kinds: Iterable[Kind], threads: int) -> list[Reader]:

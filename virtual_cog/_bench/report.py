@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-TITLES: Final = {"headers": "Headers", "pixels": "Pixels"}
+TITLES: Final = {"headers": "Headers", "pixels": "Pixels", "gpu": "Pixels to the GPU"}
 COLUMNS: Final = ("reader", "median", "quartiles", "ratio", "CPU time", "rate", "memory", "")
 
 
@@ -51,7 +51,7 @@ def title(file: dict[str, Any], kind: str) -> str:
     """What a table is about, on one line."""
     facts = file["file"]
     image = f"{facts['width']}x{facts['height']}x{facts['bands']}, {facts['tiles']} tiles"
-    part = f", window {','.join(map(str, facts['window']))}" if facts["window"] and kind == "pixels" else ""
+    part = f", window {','.join(map(str, facts['window']))}" if facts["window"] and kind != "headers" else ""
     return f"{TITLES[kind]}: {facts['name']}, IFD {facts['ifd']}, {image}{part}"
 
 

@@ -47,6 +47,7 @@ def bench(
     repeat: Annotated[int, Parameter(metavar="N", validator=_positive)] = 7,
     seconds: Annotated[float, Parameter(metavar="S", validator=_positive)] = 120.0,
     threads: Annotated[int | None, Parameter(metavar="N", validator=_positive)] = None,
+    device: Annotated[str, Parameter(metavar="NAME")] = "cpu",
     memory: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     json: Annotated[Path | None, Parameter(metavar="OUT.json", validator=_suffix(".json"))] = None,
     plot: Annotated[Path | None, Parameter(metavar="OUT.png", validator=_suffix(".png"))] = None,
@@ -64,6 +65,7 @@ def bench(
         repeat: Rounds, in each of which every reader has its turn.
         seconds: After so many seconds a file's headers or pixels get no further round.
         threads: What "all threads" means; by default the number of cores.
+        device: gpu compares readers to GPU memory instead.
         memory: Let every reader read once in a process of its own, and tell its memory beyond the pixels.
         json: Write all samples, with the machine and all versions, to this file.
         plot: Draw them (needs matplotlib).
@@ -80,10 +82,9 @@ def bench(
     for output in (json, plot):
         if output is not None and not output.absolute().parent.is_dir():
             raise TiffOptionError("the output cannot be written", url=str(output), found="no such folder")
-    kinds: list[Kind] = ["headers"] if headers or not pixels else []
-    if pixels or not headers:
-        kinds.append("pixels")
-    options = Options(kinds=kinds, rounds=repeat, seconds=seconds, memory=memory)
+    options = Options(
+        kinds=_kinds(device, headers=headers, pixels=pixels), rounds=repeat, seconds=seconds, memory=memory
+    )
     tasks = [Task(path.absolute(), ifd, window, threads or cores()) for path in files]
     before, out, reports, failed = load(), console(), list[dict[str, Any]](), False
     for task in tasks:
@@ -92,6 +93,9 @@ def bench(
         failed = failed or wrong
         for kind in options.kinds:
             out.print(table(report, kind))
+            if steps := report[kind].get("breakdown_ms"):
+                parts = ", ".join(f"{name} {value:.1f} ms" for name, value in steps.items())
+                out.print(f"virtual-cog read, its steps one by one: {parts}")
     everything = results(reports, options, before)
     if json is not None:
         _write(json, f"{json_format.dumps(everything, indent=1)}\n")
@@ -100,6 +104,17 @@ def bench(
         draw(everything, plot)
         out.print(f"wrote {plot}")
     return int(failed)
+
+
+def _kinds(device: str, *, headers: bool, pixels: bool) -> list[Kind]:
+    if device != "cpu":
+        from tiff_codecs.gpu.device import parse_device
+
+        parse_device(device)  # says why there is none
+        return ["gpu"]
+    if headers == pixels:
+        return ["headers", "pixels"]
+    return ["headers"] if headers else ["pixels"]
 
 
 def _one_file(task: Task, options: Options) -> tuple[dict[str, Any], bool]:
@@ -113,7 +128,12 @@ def _one_file(task: Task, options: Options) -> tuple[dict[str, Any], bool]:
         for kind in options.kinds:
             comparisons.append(compare(task, kind, options, advance))
     wrong = any(comparison.ours_failed for comparison in comparisons)
-    return file_results(task, facts, comparisons), wrong
+    found = file_results(task, facts, comparisons)
+    if "gpu" in found:
+        from virtual_cog._bench.gpu_readers import breakdown
+
+        found["gpu"]["breakdown_ms"] = breakdown(task)
+    return found, wrong
 
 
 def _write(path: Path, text: str) -> None:
