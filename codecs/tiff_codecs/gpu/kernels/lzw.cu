@@ -131,11 +131,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) find(
                 if (threadIdx.x == 0) {
                     const u32 place = hop < most_of[s] ? atomicAdd(used, 1u) : NONE;
                     if (place < most) segments[place] = {s, bit, n | flags, before};
-                    else statuses[s] = CROWDED;
                     before = place;
                 }
             }
-            if (flags || hop >= most_of[s]) break;
+            if (hop >= most_of[s]) {
+                if (threadIdx.x == 0) statuses[s] = CROWDED;
+                break;
+            }
+            if (flags) break;
             bit += codes.offset(n) + codes.width(n);
         }
     }
