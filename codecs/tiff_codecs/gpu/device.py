@@ -25,7 +25,22 @@ __all__ = ["Device", "arena", "devices", "parse_device", "why_no_device"]
 MOST_THREADS: Final = 12
 """Threads of kvikio at most: more gain nothing from a page cache, and disturb those that queue work."""
 
-_streams = threading.local()
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """What one read queues its work on, while it lasts."""
+
+    work: cupy.cuda.Stream
+    arena: cupy.cuda.Stream
+    """No work is queued here: see `arena`."""
+
+
+_lock = threading.Lock()
+_idle: dict[int, list[Streams]] = {}
+"""Streams of each device that no read uses now. The last to be given back is taken first: reads one after the other, on
+whatever threads, then use the same memory of CuPy's pool, which keeps what was freed by stream."""
+
+_reading = threading.local()
 
 
 @cache
@@ -74,7 +89,7 @@ class Device:
 
     @contextlib.contextmanager
     def stream(self) -> Generator[cupy.cuda.Stream]:
-        """Give a stream of this thread's own on the current device, and make it current.
+        """Give a stream that is this thread's alone meanwhile, on the current device, and make it current.
 
         It begins when the work is done that the caller has queued on the stream that was current, and is done itself on
         return. Memory for results must be taken outside: CuPy's pool gives freed memory back to the stream it was taken
@@ -83,13 +98,13 @@ class Device:
         module = _cupy()
         _threads()
         callers = module.cuda.get_current_stream()
-        stream = _own_stream(module)
-        stream.wait_event(callers.record())
-        with stream:
-            try:
-                yield stream
-            finally:
-                stream.synchronize()
+        with _borrowed(module) as streams:
+            streams.work.wait_event(callers.record())
+            with streams.work:
+                try:
+                    yield streams.work
+                finally:
+                    streams.work.synchronize()
 
     def output(self, shape: tuple[int, ...], dtype: np.dtype[Any], out: Any = None) -> cupy.ndarray:  # noqa: ANN401
         """Return memory for the result: `out` when it fits, else a new array.
@@ -148,18 +163,27 @@ def arena() -> cupy.cuda.Stream:
     """A stream that no work is queued on, for memory that the host writes to.
 
     CuPy's pool keeps freed memory by stream, since work queued there may still use it. Memory taken with this stream
-    current is used again only for memory taken likewise.
+    current is used again only for memory taken likewise. To be asked for inside of `Device.stream`.
     """
-    return _own_stream(_cupy(), "arena")
+    return _reading.streams.arena
 
 
-def _own_stream(module: Any, purpose: str = "work") -> Any:  # noqa: ANN401
-    """One stream for each thread and device: its memory pool is then no one else's."""
-    key = (module.cuda.runtime.getDevice(), purpose)
-    known: dict[Any, Any] = _streams.__dict__.setdefault("known", {})
-    if key not in known:
-        known[key] = module.cuda.Stream(non_blocking=True)
-    return known[key]
+@contextlib.contextmanager
+def _borrowed(module: Any) -> Generator[Streams]:  # noqa: ANN401 - a module without types
+    device: int = module.cuda.runtime.getDevice()
+    with _lock:
+        idle = _idle.setdefault(device, [])
+        streams = idle.pop() if idle else None
+    if streams is None:
+        streams = Streams(module.cuda.Stream(non_blocking=True), module.cuda.Stream(non_blocking=True))
+    outer: Streams | None = getattr(_reading, "streams", None)
+    _reading.streams = streams
+    try:
+        yield streams
+    finally:
+        _reading.streams = outer
+        with _lock:
+            idle.append(streams)
 
 
 @cache
