@@ -241,8 +241,12 @@ def test_markdown_and_picture_of_one_sample(path, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["none.tif"], ["--json", "out.txt"], ["--repeat", "0"], ["--json", "no/such/folder/out.json"]]
-)
+    "arguments",
+    [
+        ["none.tif"], ["--json", "out.txt"], ["--repeat", "0"], ["--json", "no/such/folder/out.json"],
+        ["--device", "cuda:99"],
+    ],
+)  # fmt: skip
 def test_bad_arguments(path, tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
     files = [] if arguments[0].endswith(".tif") else [str(path)]

@@ -15,11 +15,11 @@ import zstd_reference
 from streams import SAMPLES, image, mixed
 from tiff_codecs import TiffDataError
 from tiff_codecs import zstd as on_cpu
-from tiff_codecs.gpu.zstd import decode
+from tiff_codecs.gpu import zstd
 from tiff_codecs.zstd_frames import frames
 
-run = partial(streams.run, decode)
-check = partial(streams.check, decode)
+run = partial(streams.run, zstd.decode)
+check = partial(streams.check, zstd.decode)
 
 LEVELS = (-5, -1, *range(1, 23))
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x03\x00\x00\x00abc"
@@ -100,8 +100,11 @@ def test_levels(level):
 
 
 @pytest.mark.gpu
-def test_forms_of_frames():
-    check([(data, stream) for data in SAMPLES.values() for stream in forms(data)])
+@pytest.mark.parametrize("bits", zstd.WINDOW_BITS)
+def test_forms_of_frames_with_windows_for_any_device(bits):
+    streams.check(
+        partial(zstd.decode, window_bits=bits), [(data, stream) for data in SAMPLES.values() for stream in forms(data)]
+    )
 
 
 @pytest.mark.gpu
@@ -187,9 +190,9 @@ def test_cut_streams_end_in_a_status():
 @pytest.mark.parametrize("seed", range(8))
 def test_mutated_streams_give_a_status_or_what_the_cpu_gives(seed):
     cases = list(damaged(seed, 250))
-    for (data, stream), (got, status, size) in zip(
-        cases, run([stream for _, stream in cases], [len(data) for data, _ in cases]), strict=True
-    ):
+    decoder = partial(zstd.decode, window_bits=zstd.WINDOW_BITS[seed % 2])
+    outcomes = streams.run(decoder, [stream for _, stream in cases], [len(data) for data, _ in cases])
+    for (data, stream), (got, status, size) in zip(cases, outcomes, strict=True):
         if status == 0 and size == len(data):
             assert got == cpu_bytes(stream, size)
 

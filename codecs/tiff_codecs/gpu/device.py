@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import cupy
 
-__all__ = ["Device", "arena", "devices", "parse_device", "why_no_device"]
+__all__ = ["Device", "arena", "attribute", "devices", "parse_device", "why_no_device"]
 
 MOST_THREADS: Final = 12
 """Threads of kvikio at most: more gain nothing from a page cache, and disturb those that queue work."""
@@ -67,6 +67,16 @@ def why_no_device() -> str | None:
 def devices() -> int:
     """Number of CUDA devices; 0 without CuPy."""
     return 0 if why_no_device() else int(_cupy().cuda.runtime.getDeviceCount())
+
+
+def attribute(name: str) -> int:
+    """What the current device has of something, e.g. "MultiProcessorCount"."""
+    return _attributes(_cupy().cuda.runtime.getDevice())[name]
+
+
+@cache
+def _attributes(device: int) -> dict[str, int]:
+    return _cupy().cuda.Device(device).attributes  # CuPy asks for a hundred of them at each call
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tiff_codecs.gpu.device import attribute
+
 if TYPE_CHECKING:
     import cupy
     from numpy.typing import NDArray
@@ -119,7 +121,7 @@ class Inflation:
 
         self._stream = stream
         self._kernels = _kernels(cupy.cuda.runtime.getDevice())
-        self._processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+        self._processors = attribute("MultiProcessorCount")
         number, total = len(sources), int(source_bytes.sum())
         pieces, self._firsts = _pieces(source_bytes, total // (SEGMENTS_PER_PROCESSOR * self._processors))
         self._segments = len(pieces)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tiff_codecs.gpu.device import attribute
 from tiff_codecs.gpu.inflate import Outcome
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def decode_lzw(
     import cupy
 
     kernels = _kernels(cupy.cuda.runtime.getDevice())
-    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+    processors = attribute("MultiProcessorCount")
     number = len(sources)
     most_of = source_bytes.astype(np.int64) // SOURCE_BYTES + target_bytes.astype(np.int64) // TARGET_BYTES + FEWEST
     most = int(most_of.sum())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tiff_codecs.gpu.device import attribute
 from tiff_codecs.gpu.inflate import Outcome
 
 if TYPE_CHECKING:
@@ -41,17 +42,14 @@ def can_decode(source_bytes: NDArray[np.uint64], target_bytes: NDArray[np.uint64
 
 
 @lru_cache(maxsize=16)
-def _kernels(device: int) -> tuple[dict[str, Any], int]:
-    """The kernels for a device, and how many bits of a byte's place its windows have."""
+def _kernels(device: int, bits: int) -> dict[str, Any]:  # noqa: ARG001 - one module for each device
     import cupy
 
-    shared: int = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerMultiprocessor"]
-    bits = WINDOW_BITS[shared >= MUCH_SHARED]
     module = cupy.RawModule(code=source(), options=compile_options(bits))
     kernels = {name: module.get_function(name) for name in ("frames", "decode", "places", "write", "checksum")}
     for name in ("decode", "write"):
         kernels[name].max_dynamic_shared_size_bytes = shared_bytes(name, bits)
-    return kernels, bits
+    return kernels
 
 
 def source() -> str:
@@ -88,6 +86,8 @@ def decode(
     targets: NDArray[np.uint64],
     target_bytes: NDArray[np.uint64],
     stream: cupy.cuda.Stream,
+    *,
+    window_bits: int | None = None,
 ) -> Outcome:
     """Decompress Zstandard frames, queued on `stream` after a wait for what they hold.
 
@@ -98,11 +98,13 @@ def decode(
         targets: device addresses of the output.
         target_bytes: room at each. A stream that holds more has the status 2, and has to be decoded otherwise.
         stream: where the work is queued, and the current one.
+        window_bits: one of `WINDOW_BITS`; None takes what suits the device.
     """
     import cupy
 
-    kernels, bits = _kernels(cupy.cuda.runtime.getDevice())
-    processors = cupy.cuda.Device().attributes["MultiProcessorCount"]
+    processors = attribute("MultiProcessorCount")
+    bits = window_bits or WINDOW_BITS[attribute("MaxSharedMemoryPerMultiprocessor") >= MUCH_SHARED]
+    kernels = _kernels(cupy.cuda.runtime.getDevice(), bits)
     number, u4 = len(sources), np.uint32
     streams = cupy.asarray(np.stack([sources, source_bytes, targets, target_bytes], axis=1).astype(np.uint64))
     counts = cupy.empty((number, 4), np.uint32)
