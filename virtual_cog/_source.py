@@ -7,10 +7,8 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from obstore.store import LocalStore
-
 from tiff_codecs.errors import TiffAccessError, TiffError, TiffFormatError, TiffNotFoundError
-from tiff_codecs.gpu.reference import http_url
+from tiff_codecs.gpu.reference import http_url, local_path
 from virtual_cog._directory import Directory
 
 if TYPE_CHECKING:
@@ -52,9 +50,7 @@ class Source:
     @property
     def local_path(self) -> str | None:
         """The file's path in the file system; None for one elsewhere."""
-        if not isinstance(self.store, LocalStore):
-            return None
-        return f"{str(self.store.prefix or '').rstrip('/')}/{self.path.lstrip('/')}"
+        return local_path(self.store, self.path)
 
     @property
     def http_url(self) -> str | None:

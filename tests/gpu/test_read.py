@@ -14,7 +14,7 @@ from obstore.store import MemoryStore
 import virtual_cog
 from httpserver import serve
 from tiff_codecs import gpu
-from tiff_codecs.errors import TiffDataError, TiffError, TiffOptionError, TiffUnsupportedError
+from tiff_codecs.errors import TiffAccessError, TiffDataError, TiffError, TiffOptionError, TiffUnsupportedError
 from virtual_cog._read_gpu import read_scene_gpu
 from virtual_cog._registry import resolve
 from virtual_cog._scene import load_scene
@@ -214,3 +214,6 @@ def test_icechunk(cog, tmp_path):
         array = zarr.open_group(repo.readonly_session("main").store, mode="r")["band_data"]
         for _ in range(2):
             same(array[...], virtual_cog.read(cog))
+        forbidden = icechunk.Repository.open(storage).readonly_session("main").store
+        with pytest.raises(TiffAccessError, match="authorize_virtual_chunk_access"):
+            zarr.open_group(forbidden, mode="r")["band_data"][...]

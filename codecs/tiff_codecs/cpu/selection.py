@@ -95,8 +95,9 @@ def resolve_batch(metadata: Any, batch: list[Any]) -> tuple[References, NDArray[
         return None
     if any(not isinstance(item[0], StorePath) or item[0].store is not first.store for item in batch):
         return None
-    array_path, coordinates = chunk_coordinates(metadata, [item[0].path for item in batch], len(metadata.shape))
-    return resolve(first.store, array_path, coordinates), coordinates
+    keys = [item[0].path for item in batch]
+    array_path, coordinates = chunk_coordinates(metadata, keys, len(metadata.shape))
+    return resolve(first.store, array_path, coordinates, keys), coordinates
 
 
 def plan_selection(places: Places, found: References, coordinates: NDArray[np.int64]) -> Selected:

@@ -225,8 +225,12 @@ def _pinned(
         try:
             for done in reads:
                 done.result()
+        except TiffAccessError:
+            raise
         except FileNotFoundError as error:
             raise TiffNotFoundError("there is no such file", url=file.url, found=str(error)) from error
+        except Exception as error:
+            raise files.unreadable(file, error) from error
         buffer[first:last].set(host, stream=stream)
         stream.synchronize()  # the pinned memory goes back to its pool on return
 

@@ -12,20 +12,39 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["MISSING", "OTHERWISE", "References", "StoreFile", "http_url"]
+__all__ = ["MISSING", "OTHERWISE", "References", "StoreFile", "http_url", "local_path"]
 
 MISSING: Final = -1
 OTHERWISE: Final = -2
 
 
 def http_url(store: Any, path: str) -> str | None:  # noqa: ANN401 - any store
-    """The URL of a file in obstore's HTTPStore that asks for nothing but the file; None for any other store."""
-    if type(store).__name__ != "HTTPStore" or not type(store).__module__.startswith("obstore"):
+    """The URL of a file in obstore's HTTPStore that asks for nothing but the file; None for any other store.
+
+    None too where the path leads out of the store, which then refuses it.
+    """
+    if type(store).__name__ != "HTTPStore" or not type(store).__module__.startswith("obstore") or _leads_out(path):
         return None
     options: dict[str, Any] = dict(store.client_options or {})
     if options.keys() & {"default_headers", "proxy_url", "proxy_ca_certificate"}:
         return None
     return f"{store.url.rstrip('/')}/{quote(path)}"
+
+
+def local_path(store: Any, path: str) -> str | None:  # noqa: ANN401 - any store
+    """The path in the file system of a file in obstore's LocalStore, below its prefix; None for any other store.
+
+    None too where the path leads out of the store, which then refuses it.
+    """
+    from obstore.store import LocalStore
+
+    if not isinstance(store, LocalStore) or _leads_out(path):
+        return None
+    return f"{str(store.prefix or '').rstrip('/')}/{path.lstrip('/')}"
+
+
+def _leads_out(path: str) -> bool:
+    return ".." in path.split("/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
 from tiff_codecs.gpu import icechunk
-from tiff_codecs.gpu.reference import MISSING, OTHERWISE, References, StoreFile
+from tiff_codecs.gpu.reference import MISSING, OTHERWISE, References, StoreFile, local_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 __all__ = ["can_resolve", "chunk_coordinates", "is_manifest_store", "resolve"]
@@ -24,17 +25,25 @@ def can_resolve(store: Any) -> bool:  # noqa: ANN401 - any Zarr store
     return is_manifest_store(store) or icechunk.is_store(store)
 
 
-def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64]) -> References:  # noqa: ANN401
-    """Look chunks up.
+def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64], keys: Sequence[str]) -> References:  # noqa: ANN401
+    """Look chunks up, of files that the store may read.
+
+    VirtualiZarr's registry says which those are: a file is read through the store that it has for it, or past that
+    store in the same place. Icechunk is asked, see `tiff_codecs.gpu.icechunk.resolve`.
 
     Args:
         store: one that `can_resolve` accepts.
         array_path: path of the array in the store.
         coordinates: positions in the chunk grid, shape (chunks, axes).
+        keys: what zarr asks the store for, one for each chunk.
+
+    Raises:
+        TiffAccessError: Icechunk does not give a file.
+        ValueError: the registry has no store for a file.
     """
     if is_manifest_store(store):
         return _from_manifest(store, array_path, coordinates)
-    return icechunk.resolve(store, array_path, coordinates)
+    return icechunk.resolve(store, array_path, coordinates, keys)
 
 
 def chunk_coordinates(metadata: Any, paths: list[str], axes: int) -> tuple[str, NDArray[np.int64]]:  # noqa: ANN401
@@ -82,9 +91,5 @@ def _from_manifest(store: Any, array_path: str, coordinates: NDArray[np.int64]) 
 def _store_file(registry: Any, url: str) -> StoreFile:  # noqa: ANN401
     if url in ("", INLINED):
         return StoreFile(url, None, None, "")
-    from obstore.store import LocalStore
-
     store, path = registry.resolve(url)
-    parts = urlsplit(url)
-    local = parts.path if parts.scheme == "file" and isinstance(store, LocalStore) else None
-    return StoreFile(url, local, store, unquote(path) if parts.scheme == "file" else path)
+    return StoreFile(url, local_path(store, path), store, path)

@@ -48,6 +48,9 @@ def plan_selection(
     """Plan one read of zarr's; None where chunks have to be read through the store.
 
     Missing chunks are filled here, on the caller's stream.
+
+    Raises:
+        TiffAccessError: the store may not read a file, or no longer takes it for the one referred to.
     """
     import cupy
 
@@ -59,8 +62,9 @@ def plan_selection(
     if any(not isinstance(getter, StorePath) or getter.store is not store for getter in getters):
         return None
     axes = len(metadata.shape)
-    array_path, coordinates = chunk_coordinates(metadata, [getter.path for getter in getters], axes)
-    found = resolve(store, array_path, coordinates)
+    keys = [getter.path for getter in getters]
+    array_path, coordinates = chunk_coordinates(metadata, keys, axes)
+    found = resolve(store, array_path, coordinates, keys)
     if (found.file == OTHERWISE).any() or any(
         file.store is None and file.local_path is None for file in found.files if file.url
     ):
