@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tiff_codecs.errors import TiffAccessError, TiffError, TiffFormatError, TiffNotFoundError
-from tiff_codecs.gpu.reference import http_url, local_path
+from tiff_codecs.references.file import http_url, local_path
 from virtual_cog._directory import Directory
 
 if TYPE_CHECKING:

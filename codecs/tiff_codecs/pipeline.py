@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from zarr.abc.codec import CodecPipeline
 from zarr.core.codec_pipeline import BatchedCodecPipeline
 
-from tiff_codecs.gpu.chain import parse_chain
+from tiff_codecs.chain import parse_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from tiff_codecs.errors import TiffError, TiffNotFoundError
-from tiff_codecs.gpu import files
+from tiff_codecs.references.file import short, unreadable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from tiff_codecs.gpu.plan import FileReference
+    from tiff_codecs.references.file import FileReference
 
 __all__ = ["Fetcher"]
 
@@ -52,9 +52,9 @@ class Fetcher:
             except FileNotFoundError as error:
                 raise TiffNotFoundError("there is no such file", url=file.url) from error
             except Exception as error:
-                raise files.unreadable(file, error) from error
+                raise unreadable(file, error) from error
         if len(data) != size:
-            raise files.short(file, len(data), size)
+            raise short(file, len(data), size)
         return data
 
     def _fetch_local(self, file: FileReference, start: int, size: int) -> memoryview | None:

@@ -11,11 +11,11 @@ from zarr.core.buffer import cpu
 from zarr.core.codec_pipeline import fill_value_or_default
 from zarr.core.config import config
 
+from tiff_codecs.chain import Chain
 from tiff_codecs.cpu.decoder import TileDecoder
 from tiff_codecs.cpu.engine import execute
 from tiff_codecs.cpu.selection import Places, plan_selection, resolve_batch
 from tiff_codecs.errors import TiffWarning
-from tiff_codecs.gpu.chain import Chain
 from tiff_codecs.pipeline import TilePipeline
 
 if TYPE_CHECKING:

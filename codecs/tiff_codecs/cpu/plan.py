@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from tiff_codecs.gpu.plan import FileReference
+    from tiff_codecs.references.file import FileReference
 
 __all__ = ["TileRead", "group", "in_row_blocks"]
 

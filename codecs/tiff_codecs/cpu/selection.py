@@ -10,14 +10,14 @@ import numpy as np
 from zarr.storage import StorePath
 
 from tiff_codecs.cpu.plan import TileRead
-from tiff_codecs.gpu.reference import MISSING, OTHERWISE
-from tiff_codecs.gpu.references import chunk_coordinates, is_manifest_store, resolve
+from tiff_codecs.references.ranges import MISSING, OTHERWISE
+from tiff_codecs.references.resolve import chunk_coordinates, is_manifest_store, resolve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tiff_codecs.gpu.chain import Chain
-    from tiff_codecs.gpu.reference import References
+    from tiff_codecs.chain import Chain
+    from tiff_codecs.references.ranges import References
 
 __all__ = ["Places", "Selected", "plan_selection", "resolve_batch"]
 

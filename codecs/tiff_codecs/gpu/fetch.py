@@ -16,6 +16,7 @@ import numpy as np
 from tiff_codecs.errors import TiffAccessError, TiffNotFoundError
 from tiff_codecs.gpu import files
 from tiff_codecs.gpu.device import arena
+from tiff_codecs.references.file import short, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     import cupy
     from numpy.typing import NDArray
 
-    from tiff_codecs.gpu.plan import FileReference, ReadPlan
+    from tiff_codecs.gpu.plan import ReadPlan
+    from tiff_codecs.references.file import FileReference
 
 __all__ = ["Fetched", "Requests", "fetch", "lay_out"]
 
@@ -191,10 +193,10 @@ def _kvikio(
             got = future.get()
         except Exception as error:  # kvikio raises RuntimeError and OSError
             files.forget(file)
-            raise files.unreadable(file, error) from error
+            raise unreadable(file, error) from error
         if got != length:
             files.forget(file)
-            raise files.short(file, got, length)
+            raise short(file, got, length)
 
     for offset, length, start in jobs:
         yield partial(wait, handle.pread(buffer[start : start + length], length, offset), length, handle)
@@ -214,7 +216,7 @@ def _pinned(
         offset, length, start = job
         data = memoryview(file.read(offset, offset + length)).cast("B")
         if len(data) != length:
-            raise files.short(file, len(data), length)
+            raise short(file, len(data), length)
         host[start - first : start - first + length] = data
 
     pool = ThreadPoolExecutor(min(len(jobs), 2 * (os.cpu_count() or 1)), thread_name_prefix="tiff-fetch")
@@ -230,7 +232,7 @@ def _pinned(
         except FileNotFoundError as error:
             raise TiffNotFoundError("there is no such file", url=file.url, found=str(error)) from error
         except Exception as error:
-            raise files.unreadable(file, error) from error
+            raise unreadable(file, error) from error
         buffer[first:last].set(host, stream=stream)
         stream.synchronize()  # the pinned memory goes back to its pool on return
 

@@ -1,4 +1,4 @@
-"""Open handles of local files for kvikio, kept between reads, and what may go wrong with them."""
+"""Open handles of files for kvikio; those of local files are kept between reads."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections import OrderedDict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from tiff_codecs.errors import TiffAccessError, TiffNotFoundError
+from tiff_codecs.errors import TiffNotFoundError
+from tiff_codecs.references.file import unreadable
 
 if TYPE_CHECKING:
-    from tiff_codecs.gpu.plan import FileReference
+    from tiff_codecs.references.file import FileReference
 
-__all__ = ["can_kvikio", "forget", "open_kvikio", "set_threads", "short", "threads", "unreadable"]
+__all__ = ["can_kvikio", "forget", "open_kvikio", "set_threads", "threads"]
 
 MOST_HANDLES: Final = 128
 
@@ -95,23 +96,3 @@ def forget(file: FileReference) -> None:
     """Drop the handle of a file that gave trouble."""
     with _lock:
         _handles.pop(file.local_path or "", None)
-
-
-def short(file: FileReference, got: int, wanted: int) -> TiffAccessError:
-    """The error for a read that gave too little."""
-    return TiffAccessError(
-        "the file gave fewer bytes than were asked for",
-        url=file.url,
-        found=f"{got} of {wanted} bytes",
-        way_out="the file changed or was cut while it was read: open it again",
-    )
-
-
-def unreadable(file: FileReference, error: Exception) -> TiffAccessError:
-    """The error for a file that cannot be read."""
-    return TiffAccessError(
-        "the file cannot be read",
-        url=file.url,
-        found=str(error).split("\n", 1)[0] or type(error).__name__,
-        way_out="check the path and its permissions",
-    )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from zarr.core.buffer import cpu
 
+from tiff_codecs.chain import Chain
 from tiff_codecs.errors import TiffUnsupportedError, TiffWarning
-from tiff_codecs.gpu.chain import Chain
 from tiff_codecs.gpu.engine import execute
 from tiff_codecs.gpu.selection import plan_selection
 from tiff_codecs.gpu.settings import settings

@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from tiff_codecs.compression import Compression
     from tiff_codecs.image_codec import ImageCodec
     from tiff_codecs.layout import TileLayout
+    from tiff_codecs.references.file import FileReference
 
-__all__ = ["FileReference", "ReadPlan", "Target"]
-
-
-class FileReference(Protocol):
-    """A file that tiles lie in."""
-
-    @property
-    def url(self) -> str:
-        """Its name in messages."""
-        ...
-
-    @property
-    def local_path(self) -> str | None:
-        """Its path in the file system, None for a file elsewhere."""
-        ...
-
-    @property
-    def http_url(self) -> str | None:
-        """Its URL where plain http(s) requests get it, else None."""
-        ...
-
-    def read(self, start: int, end: int) -> Buffer:
-        """Read bytes [start, end) into host memory."""
-        ...
+__all__ = ["ReadPlan", "Target"]
 
 
 @dataclass(frozen=True, slots=True)

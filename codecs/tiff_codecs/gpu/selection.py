@@ -9,15 +9,15 @@ import numpy as np
 from zarr.storage import StorePath
 
 from tiff_codecs.gpu.plan import ReadPlan, Target
-from tiff_codecs.gpu.reference import MISSING, OTHERWISE
-from tiff_codecs.gpu.references import can_resolve, chunk_coordinates, resolve
+from tiff_codecs.references.ranges import MISSING, OTHERWISE
+from tiff_codecs.references.resolve import can_resolve, chunk_coordinates, resolve
 
 if TYPE_CHECKING:
     import cupy
     from numpy.typing import NDArray
     from zarr.abc.codec import GetResult
 
-    from tiff_codecs.gpu.chain import Chain
+    from tiff_codecs.chain import Chain
 
 __all__ = ["Planned", "plan_selection"]
 

@@ -17,8 +17,8 @@ from virtualizarr.manifests import ChunkManifest, ManifestArray, ManifestGroup, 
 import virtual_cog
 from tiff_codecs import cpu
 from tiff_codecs.errors import TiffAccessError, TiffNotFoundError
-from tiff_codecs.gpu.reference import http_url
-from tiff_codecs.gpu.references import resolve
+from tiff_codecs.references.file import http_url
+from tiff_codecs.references.resolve import resolve
 
 FILES = 5
 SECRET = b"what nobody may read"

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tiff_codecs.gpu import icechunk
-from tiff_codecs.gpu.reference import MISSING, OTHERWISE, References, StoreFile, local_path
+from tiff_codecs.references import icechunk
+from tiff_codecs.references.file import StoreFile, local_path
+from tiff_codecs.references.ranges import MISSING, OTHERWISE, References
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64], keys: S
     """Look chunks up, of files that the store may read.
 
     VirtualiZarr's registry says which those are: a file is read through the store that it has for it, or past that
-    store in the same place. Icechunk is asked, see `tiff_codecs.gpu.icechunk.resolve`.
+    store in the same place. Icechunk is asked, see `tiff_codecs.references.icechunk.resolve`.
 
     Args:
         store: one that `can_resolve` accepts.

@@ -17,7 +17,8 @@ from zarr.abc.store import RangeByteRequest
 from zarr.core.buffer import cpu
 
 from tiff_codecs.errors import TiffAccessError, TiffNotFoundError
-from tiff_codecs.gpu.reference import MISSING, OTHERWISE, References, StoreFile, local_path
+from tiff_codecs.references.file import StoreFile, local_path
+from tiff_codecs.references.ranges import MISSING, OTHERWISE, References
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +75,7 @@ def is_store(store: Any) -> bool:  # noqa: ANN401 - any Zarr store
 
 
 def resolve(store: Any, array_path: str, coordinates: NDArray[np.int64], keys: Sequence[str]) -> References:  # noqa: ANN401
-    """Look chunks up; see `tiff_codecs.gpu.references.resolve`.
+    """Look chunks up; see `tiff_codecs.references.resolve.resolve`.
 
     The references are whatever a repository says, and are read past Icechunk. So Icechunk itself first reads one byte
     of each file among them: that its user authorized the file's container, and that the file is still the one referred
