@@ -1,4 +1,4 @@
-"""The compressions of TIFF (tag 259), by number."""
+"""The compressions of TIFF (tag 259), by number, and those that only Zarr's own codecs have, by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from . import deflate, lzma, lzw, packbits, zstd
+from . import deflate, gzip, lz4, lzma, lzw, packbits, zstd
 
 if TYPE_CHECKING:
     from collections.abc import Buffer, Callable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .bytes_codec import TiffBytesCodec
 
-__all__ = ["COMPRESSIONS", "COMPRESSION_NAMES", "Compression"]
+__all__ = ["BY_NAME", "COMPRESSIONS", "COMPRESSION_NAMES", "Compression"]
 
 
 @dataclass(frozen=True)
@@ -24,35 +24,39 @@ class Compression:
     """A compression that is read.
 
     Attributes:
-        number: Value of the tag Compression.
+        number: Value of the tag Compression; None for one that TIFF has not, but Zarr's own codecs have.
         name: Lower case, without spaces.
-        codec: The Zarr codec, or None where the bytes are stored as they are.
-        decode: `(data, size)` to at most `size` decompressed bytes, or None likewise.
+        codec: The Zarr codec; None where the bytes are stored as they are, or the codec is Zarr's own.
+        decode: `(data, size)` to at most `size` decompressed bytes, or None where they are stored as they are.
         gpu: Whether a GPU decodes it without the CPU.
     """
 
-    number: int
+    number: int | None
     name: str
     codec: type[TiffBytesCodec] | None
     decode: Callable[[Buffer, int], NDArray[np.uint8]] | None
     gpu: bool = False
 
 
-COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
-    {
-        compression.number: compression
-        for compression in (
-            Compression(1, "none", None, None, gpu=True),
-            Compression(5, "lzw", lzw.LzwCodec, lzw.decode, gpu=True),
-            Compression(8, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
-            Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode, gpu=True),
-            Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
-            Compression(34925, "lzma", lzma.LzmaCodec, lzma.decode),
-            Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
-        )
-    }
+_ALL = (
+    Compression(1, "none", None, None, gpu=True),
+    Compression(5, "lzw", lzw.LzwCodec, lzw.decode, gpu=True),
+    Compression(8, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
+    Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode, gpu=True),
+    Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
+    Compression(34925, "lzma", lzma.LzmaCodec, lzma.decode),
+    Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
+    Compression(None, "gzip", None, gzip.decode, gpu=True),
+    Compression(None, "lz4", None, lz4.decode, gpu=True),
 )
-"""The compressions that are read, by the value of the tag."""
+
+COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
+    {compression.number: compression for compression in _ALL if compression.number is not None}
+)
+"""The compressions of TIFF that are read, by the value of the tag."""
+
+BY_NAME: Mapping[str, Compression] = MappingProxyType({compression.name: compression for compression in _ALL})
+"""All compressions that are read, of TIFF and of Zarr's own codecs."""
 
 COMPRESSION_NAMES: Mapping[int, str] = MappingProxyType(
     {

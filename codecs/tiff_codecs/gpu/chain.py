@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tiff_codecs.compression import COMPRESSIONS, Compression
+from tiff_codecs.compression import BY_NAME, Compression
 from tiff_codecs.layout import SampleFormat, TileLayout
 from tiff_codecs.tile import TileCodec
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "parse_chain"]
 
-_BY_NAME: Final = {compression.name: compression for compression in COMPRESSIONS.values()}
-
 DECOMPRESSORS: Final[dict[str, str]] = {
+    "gzip": "gzip",
+    "numcodecs.gzip": "gzip",
+    "numcodecs.lz4": "lz4",
     "numcodecs.zlib": "deflate",
+    "numcodecs.zstd": "zstd",
     "zstd": "zstd",
-    **{f"tiff_codecs.{name}": name for name in _BY_NAME if name != "none"},
+    **{compression.codec.codec_name: name for name, compression in BY_NAME.items() if compression.codec},
 }
 """Compressions by the name of the Zarr codec."""
 
@@ -70,7 +72,7 @@ def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's A
         fill_order, compressors, names = 2, compressors[:-1], names[:-1]
     if len(compressors) > 1 or any(name not in DECOMPRESSORS for name in names[1:]):
         return f"the codecs {', '.join(names[1:])}"
-    compression = _BY_NAME[DECOMPRESSORS[names[1]]] if compressors else _BY_NAME["none"]
+    compression = BY_NAME[DECOMPRESSORS[names[1]]] if compressors else BY_NAME["none"]
     grid_rows = -(-metadata.shape[-2] // shape[-2])
     if layout.last_strip_rows == shape[-2]:
         layout = replace(layout, last_strip_rows=None)
