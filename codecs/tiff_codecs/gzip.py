@@ -34,7 +34,7 @@ def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
 
     Raises:
         TiffDataError: A member is damaged or does not end. Checksums are verified, except behind far too
-            many bytes (64 KiB and eight times the length of `data`).
+            many bytes (64 KiB and eight times the length of `data`), and behind a first member of `size` bytes.
         TiffUnsupportedError: There is not so much memory.
     """
     source = as_byte_array(data)
