@@ -55,12 +55,16 @@ def test_arrays(tmp_path, on_host, codec, form):
 
 
 @pytest.mark.parametrize("codec", ["gzip", "numcodecs.lz4"])
-def test_large_chunks_of_noise_with_requests_of_their_own(tmp_path, on_host, codec):
+@pytest.mark.parametrize("rows", [4000, 4500])
+def test_large_chunks_of_noise_with_requests_of_their_own(tmp_path, on_host, codec, rows):
     values = np.random.default_rng(1).integers(0, 256, (5000, 4097), "u1")
     values[1000:1500] = 7
-    array = opened(store(tmp_path, values, (4500, 4097), codec))
+    array = opened(store(tmp_path, values, (rows, 4097), codec))
     same(array[...], values)
-    expect_device(codec, on_host())
+    if codec == "numcodecs.lz4" and rows * 4097 > nvcomp.MOST_LZ4:
+        assert on_host()
+    else:
+        expect_device(codec, on_host())
 
 
 @pytest.mark.parametrize("members", MEMBERS)

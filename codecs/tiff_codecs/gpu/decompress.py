@@ -65,7 +65,7 @@ def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Str
         return None
     if name in ("deflate", "gzip") and not nvcomp.is_available() and not can_inflate(*lengths):
         return None
-    if name == "lz4" and not nvcomp.is_available():
+    if name == "lz4" and not (nvcomp.is_available() and (lengths[1] <= nvcomp.MOST_LZ4).all()):
         return None
     if name == "lzw" and not can_decode_lzw(*lengths):
         return None
