@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tiff_codecs.compression import COMPRESSIONS, Compression
+from tiff_codecs.compression import BY_NAME, Compression
 from tiff_codecs.image_codec import ImageCodec
 from tiff_codecs.layout import SampleFormat, TileLayout
 from tiff_codecs.tile import TileCodec
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "parse_chain"]
 
-_BY_NAME: Final = {compression.name: compression for compression in COMPRESSIONS.values()}
-
 DECOMPRESSORS: Final[dict[str, str]] = {
+    "gzip": "gzip",
+    "numcodecs.gzip": "gzip",
+    "numcodecs.lz4": "lz4",
     "numcodecs.zlib": "deflate",
+    "numcodecs.zstd": "zstd",
     "zstd": "zstd",
-    **{f"tiff_codecs.{name}": name for name, known in _BY_NAME.items() if known.codec is not None},
+    **{compression.codec.codec_name: name for name, compression in BY_NAME.items() if compression.codec},
 }
 """Compressions by the name of the Zarr codec."""
 
@@ -82,7 +84,7 @@ def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's A
     name = DECOMPRESSORS[names[1]] if compressors else "none"
     if codec is not None and not compressors:
         name = codec.codec_name.removeprefix("tiff_codecs.")
-    compression = _BY_NAME.get(name, _BY_NAME["none"])
+    compression = BY_NAME.get(name, BY_NAME["none"])
     grid_rows = -(-metadata.shape[-2] // shape[-2])
     if layout.last_strip_rows == shape[-2]:
         layout = replace(layout, last_strip_rows=None)

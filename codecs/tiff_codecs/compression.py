@@ -1,4 +1,4 @@
-"""The compressions of TIFF (tag 259), by number."""
+"""The compressions of TIFF (tag 259), by number, and those that only Zarr's own codecs have, by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from . import deflate, lzma, lzw, packbits, zstd
+from . import deflate, gzip, lz4, lzma, lzw, packbits, zstd
 from .ccitt import CcittCodec
 from .jpeg import JpegCodec
 from .jpeg2000 import Jpeg2000Codec
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .bytes_codec import TiffBytesCodec
     from .image_codec import ImageCodec
 
-__all__ = ["COMPRESSIONS", "COMPRESSION_NAMES", "Compression"]
+__all__ = ["BY_NAME", "COMPRESSIONS", "COMPRESSION_NAMES", "Compression"]
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,16 @@ class Compression:
     """A compression that is read.
 
     Attributes:
-        number: Value of the tag Compression.
+        number: Value of the tag Compression; None for one that TIFF has not, but Zarr's own codecs have.
         name: Lower case, without spaces.
-        codec: The bytes to bytes Zarr codec, or None where the bytes are stored as they are, or an image.
-        decode: `(data, size)` to at most `size` decompressed bytes, or None likewise.
+        codec: The bytes to bytes Zarr codec; None where the bytes are stored as they are, where they are an image, and
+            where the codec is Zarr's own.
+        decode: `(data, size)` to at most `size` decompressed bytes; None where they are stored as they are, or an image.
         gpu: Whether a GPU decodes it without the CPU.
         image: The array to bytes Zarr codec where a tile is an image of a format of its own, else None.
     """
 
-    number: int
+    number: int | None
     name: str
     codec: type[TiffBytesCodec] | None
     decode: Callable[[Buffer, int], NDArray[np.uint8]] | None
@@ -62,35 +63,39 @@ def _image(number: int, name: str, codec: type[ImageCodec]) -> Compression:
     return Compression(number, name, None, None, image=codec)
 
 
-COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
-    {
-        compression.number: compression
-        for compression in (
-            Compression(1, "none", None, None, gpu=True),
-            Compression(5, "lzw", lzw.LzwCodec, lzw.decode, gpu=True),
-            Compression(8, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
-            Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode, gpu=True),
-            Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
-            Compression(34925, "lzma", lzma.LzmaCodec, lzma.decode),
-            Compression(34926, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
-            Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
-            Compression(50013, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
-            *(_image(number, "ccitt", CcittCodec) for number in (2, 3, 4, 32771)),
-            *(_image(number, "jpeg", JpegCodec) for number in (7, 33007, 34892)),
-            *(_image(number, "jpeg2000", Jpeg2000Codec) for number in (33003, 33004, 33005, 34712)),
-            *(_image(number, "jpegxl", JpegxlCodec) for number in (50002, 52546)),
-            *(_image(number, "jpegxr", JpegxrCodec) for number in (22610, 34934)),
-            *(_image(number, "sgilog", SgilogCodec) for number in (34676, 34677)),
-            *(_image(number, "webp", WebpCodec) for number in (34927, 50001)),
-            _image(32766, "next_rle", NextRleCodec),
-            _image(32809, "thunderscan", ThunderscanCodec),
-            _image(32909, "pixarlog", PixarlogCodec),
-            _image(34887, "lerc", LercCodec),
-            _image(34933, "png", PngCodec),
-        )
-    }
+_ALL = (
+    Compression(1, "none", None, None, gpu=True),
+    Compression(5, "lzw", lzw.LzwCodec, lzw.decode, gpu=True),
+    Compression(8, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
+    Compression(32773, "packbits", packbits.PackbitsCodec, packbits.decode, gpu=True),
+    Compression(32946, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
+    Compression(34925, "lzma", lzma.LzmaCodec, lzma.decode),
+    Compression(34926, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
+    Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
+    Compression(50013, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
+    *(_image(number, "ccitt", CcittCodec) for number in (2, 3, 4, 32771)),
+    *(_image(number, "jpeg", JpegCodec) for number in (7, 33007, 34892)),
+    *(_image(number, "jpeg2000", Jpeg2000Codec) for number in (33003, 33004, 33005, 34712)),
+    *(_image(number, "jpegxl", JpegxlCodec) for number in (50002, 52546)),
+    *(_image(number, "jpegxr", JpegxrCodec) for number in (22610, 34934)),
+    *(_image(number, "sgilog", SgilogCodec) for number in (34676, 34677)),
+    *(_image(number, "webp", WebpCodec) for number in (34927, 50001)),
+    _image(32766, "next_rle", NextRleCodec),
+    _image(32809, "thunderscan", ThunderscanCodec),
+    _image(32909, "pixarlog", PixarlogCodec),
+    _image(34887, "lerc", LercCodec),
+    _image(34933, "png", PngCodec),
+    Compression(None, "gzip", None, gzip.decode, gpu=True),
+    Compression(None, "lz4", None, lz4.decode, gpu=True),
 )
-"""The compressions that are read, by the value of the tag."""
+
+COMPRESSIONS: Mapping[int, Compression] = MappingProxyType(
+    {compression.number: compression for compression in _ALL if compression.number is not None}
+)
+"""The compressions of TIFF that are read, by the value of the tag."""
+
+BY_NAME: Mapping[str, Compression] = MappingProxyType({compression.name: compression for compression in _ALL})
+"""All compressions that are read, of TIFF and of Zarr's own codecs."""
 
 COMPRESSION_NAMES: Mapping[int, str] = MappingProxyType(
     {

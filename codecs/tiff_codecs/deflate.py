@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import imagecodecs
 import numpy as np
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DeflateCodec", "decode", "encode"]
 
-# How far a stream that holds more than the tile is followed to its checksum: some bytes for each byte of
-# the stream, so that a bomb takes no longer than sound data.
-_VERIFIED_EXCESS = 1 << 16
-_VERIFIED_RATIO = 8
+VERIFIED_EXCESS: Final = 1 << 16
+VERIFIED_RATIO: Final = 8
+"""How far a stream that holds more than the tile is followed to its checksum: some bytes for each byte of
+the stream, so that a bomb takes no longer than sound data."""
 
 
 def decode(data: Buffer, size: int) -> NDArray[np.uint8]:
@@ -52,9 +52,9 @@ def _decode_beginning(source: NDArray[np.uint8], out: NDArray[np.uint8], error: 
     # and to some damaged ones is the same. zlib, at half the speed, tells one from the other.
     del error
     stream = zlib.decompressobj()
-    excess, most = 0, _VERIFIED_EXCESS + _VERIFIED_RATIO * source.size
+    excess, most = 0, VERIFIED_EXCESS + VERIFIED_RATIO * source.size
     # What is left of the source is copied at each step: long steps keep that linear.
-    step = max(_VERIFIED_EXCESS, source.size)
+    step = max(VERIFIED_EXCESS, source.size)
     try:
         # For zlib 0 is no limit at all; the one byte more is dropped at the end.
         beginning = stream.decompress(source, max(out.size, 1))

@@ -71,7 +71,7 @@ def test_scatter(nvrtc, architecture, layout):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("name", ["adler32.cu", "packbits.cu"])
+@pytest.mark.parametrize("name", ["adler32.cu", "crc32.cu", "packbits.cu"])
 def test_small_kernels(nvrtc, architecture, name):
     compiled(nvrtc, name, ("--std=c++17",), architecture)
 
@@ -97,5 +97,5 @@ def test_zstd(nvrtc, architecture):
 
 
 def test_every_kernel_is_compiled_here():
-    names = {"adler32.cu", "inflate", "lzw.cu", "packbits.cu", "scatter.cu", "zstd"}
+    names = {"adler32.cu", "crc32.cu", "inflate", "lzw.cu", "packbits.cu", "scatter.cu", "zstd"}
     assert {entry.name for entry in KERNELS.iterdir()} == names

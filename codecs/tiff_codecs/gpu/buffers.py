@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tiff_codecs.gpu import zstd
-from tiff_codecs.gpu.decompress import packbits
 from tiff_codecs.gpu.device import Device
 from tiff_codecs.gpu.inflate import can_inflate, inflate
 from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
+from tiff_codecs.gpu.packbits import packbits
 from tiff_codecs.gpu.scatter import TILE, is_supported, scatter
 
 if TYPE_CHECKING:

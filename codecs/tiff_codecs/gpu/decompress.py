@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files as resources
@@ -11,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tiff_codecs import fill_order
-from tiff_codecs.errors import TiffDataError, TiffError
 from tiff_codecs.gpu import nvcomp, zstd
+from tiff_codecs.gpu.crc32 import crc32
 from tiff_codecs.gpu.inflate import Inflation, can_inflate
 from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
+from tiff_codecs.gpu.packbits import packbits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,12 +23,19 @@ if TYPE_CHECKING:
 
     from tiff_codecs.gpu.fetch import Fetched
     from tiff_codecs.gpu.plan import ReadPlan
-    from tiff_codecs.image_codec import ImageCodec
 
-__all__ = ["Decompressed", "decompress", "decompress_on_host", "device_decoder", "packbits", "tile_on_host"]
+__all__ = ["ALIGNMENT", "Decompressed", "decompress", "device_decoder"]
 
-ZLIB_HEADER: Final = 2
-ZLIB_TRAILER: Final = 4
+ZLIB: Final = 2, 4
+GZIP: Final = 10, 8
+"""Bytes before and behind a DEFLATE stream: of a zlib stream, and of a gzip member with the plainest of headers."""
+
+PLAIN_GZIP: Final = 0x00088B1F
+"""The first four bytes of such a header, as a little-endian word: gzip, DEFLATE, and no further parts."""
+
+LZ4_HEADER: Final = 4
+"""Bytes in front of an LZ4 block, which say how many bytes it holds."""
+
 ALIGNMENT: Final = 16
 
 ARRIVAL_BYTES: Final = 32 * 1024 * 1024
@@ -58,7 +63,9 @@ def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Str
     lengths = plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64)
     if name == "zstd" and not zstd.can_decode(*lengths):
         return None
-    if name == "deflate" and not nvcomp.is_available() and not can_inflate(*lengths):
+    if name in ("deflate", "gzip") and not nvcomp.is_available() and not can_inflate(*lengths):
+        return None
+    if name == "lz4" and not (nvcomp.is_available() and (lengths[1] <= nvcomp.MOST_LZ4).all()):
         return None
     if name == "lzw" and not can_decode_lzw(*lengths):
         return None
@@ -98,23 +105,68 @@ def _deflate(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Deco
     import cupy
 
     buffer, address, lengths = _room(plan)
-    compressed = np.maximum(plan.length - ZLIB_HEADER - ZLIB_TRAILER, 0).astype(np.uint64)
-    source = fetched.address + np.uint64(ZLIB_HEADER)
-    table = cupy.asarray(np.stack([address, lengths, source + compressed]))
+    outcome, trailers = _inflate(plan, fetched, ZLIB, (address, lengths), stream)
+    table = cupy.asarray(np.stack([address, lengths, trailers]))
     equal = cupy.empty(len(plan), np.int32)
-    if can_inflate(compressed, lengths) or not fetched.aligned:
-        batch = Inflation(source, compressed, address, lengths, stream)
+    adler32 = _adler32(cupy.cuda.runtime.getDevice())
+    adler32((len(plan),), (512,), (*table, equal), stream=stream)
+    good = (equal != 0) & (outcome.statuses == 0) & (outcome.sizes == table[1])
+    return Decompressed((fetched.buffer, buffer, table, outcome), address, good.astype(np.int32))
+
+
+@lru_cache(maxsize=16)
+def _adler32(device: int) -> Any:  # noqa: ANN401, ARG001 - one module for each device
+    import cupy
+
+    source = (resources("tiff_codecs.gpu") / "kernels" / "adler32.cu").read_text()
+    return cupy.RawModule(code=source, options=("--std=c++17",)).get_function("adler32")
+
+
+def _gzip(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
+    """One member with a plain header, as Zarr's codecs write it: any other is left to the CPU."""
+    import cupy
+
+    buffer, address, lengths = _room(plan)
+    outcome, trailers = _inflate(plan, fetched, GZIP, (address, lengths), stream)
+    header, trailer = _words(fetched, fetched.address, 1), _words(fetched, trailers, 2)
+    wanted = cupy.asarray(lengths)
+    good = (outcome.statuses == 0) & (outcome.sizes == wanted) & (header[:, 0] == PLAIN_GZIP)
+    good &= (trailer[:, 0] == crc32(address, lengths, stream)) & (trailer[:, 1] == wanted.astype(np.uint32))
+    return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
+
+
+def _inflate(
+    plan: ReadPlan,
+    fetched: Fetched,
+    around: tuple[int, int],
+    room: tuple[NDArray[np.uint64], NDArray[np.uint64]],
+    stream: cupy.cuda.Stream,
+) -> tuple[Any, NDArray[np.uint64]]:
+    """Decompress the DEFLATE streams of tiles, as they arrive.
+
+    Args:
+        plan: the tiles.
+        fetched: their bytes.
+        around: how many of them stand before and behind a stream.
+        room: where the decompressed bytes go, and how many are wanted.
+        stream: where the work is queued.
+
+    Returns:
+        What came of each stream, and the address of the bytes behind it.
+    """
+    header, trailer = around
+    compressed = np.maximum(plan.length - header - trailer, 0).astype(np.uint64)
+    source = fetched.address + np.uint64(header)
+    if can_inflate(compressed, room[1]) or not fetched.aligned:
+        batch = Inflation(source, compressed, *room, stream)
         for tiles in _arrivals(plan.length):
             fetched.wait(tiles)
             batch.scan(tiles)
         outcome: Any = batch.write()
     else:
         fetched.wait()
-        outcome = nvcomp.decompress("deflate", source, compressed, address, lengths, stream)
-    adler32 = _kernel("adler32", cupy.cuda.runtime.getDevice())
-    adler32((len(plan),), (512,), (table[0], table[1], table[2], equal), stream=stream)
-    good = (equal != 0) & (outcome.statuses == 0) & (outcome.sizes == table[1])
-    return Decompressed((fetched.buffer, buffer, table, outcome), address, good.astype(np.int32))
+        outcome = nvcomp.decompress("deflate", source, compressed, *room, stream)
+    return outcome, source + compressed
 
 
 def _arrivals(lengths: NDArray[np.int64]) -> list[int]:
@@ -135,6 +187,27 @@ def _zstd(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompr
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
 
 
+def _lz4(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
+    import cupy
+
+    buffer, address, lengths = _room(plan)
+    compressed = np.maximum(plan.length - LZ4_HEADER, 0).astype(np.uint64)
+    fetched.wait()
+    outcome = nvcomp.decompress("lz4", fetched.address + np.uint64(LZ4_HEADER), compressed, address, lengths, stream)
+    wanted = cupy.asarray(lengths)
+    says = _words(fetched, fetched.address, 1)[:, 0]
+    good = (outcome.statuses == 0) & (outcome.sizes == wanted) & (says == wanted)
+    return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
+
+
+def _words(fetched: Fetched, addresses: NDArray[np.uint64], number: int) -> cupy.ndarray:
+    """The little-endian words that begin at any addresses in what was fetched, uint32 of shape (tiles, number)."""
+    import cupy
+
+    first = (addresses - np.uint64(fetched.buffer.data.ptr)).astype(np.int64)
+    return fetched.buffer[cupy.asarray(first[:, None] + np.arange(4 * number))].view(np.uint32)
+
+
 def _lzw(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
     import cupy
 
@@ -143,35 +216,6 @@ def _lzw(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompre
     outcome = decode_lzw(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
     good = (outcome.statuses == 0) & (outcome.sizes == cupy.asarray(lengths))
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
-
-
-@dataclass(frozen=True, slots=True)
-class PackbitsOutcome:
-    """What came of each stream, on the device."""
-
-    sizes: cupy.ndarray
-    """Bytes that came out, uint64 of shape (streams,)."""
-    statuses: cupy.ndarray
-    """0: a stream can only be too short."""
-    kept: tuple[cupy.ndarray, ...]
-
-
-def packbits(
-    sources: NDArray[np.uint64],
-    source_bytes: NDArray[np.uint64],
-    targets: NDArray[np.uint64],
-    target_bytes: NDArray[np.uint64],
-    stream: cupy.cuda.Stream,
-) -> PackbitsOutcome:
-    """Decompress PackBits streams, queued on `stream`; arguments as those of `tiff_codecs.gpu.inflate.inflate`."""
-    import cupy
-
-    table = cupy.asarray(np.stack([sources, source_bytes, targets, target_bytes]).astype(np.uint64))
-    written = cupy.empty(len(sources), np.uint64)
-    kernel = _kernel("packbits", cupy.cuda.runtime.getDevice())
-    warps = 4
-    kernel((-(-len(sources) // warps),), (32 * warps,), (*table, written, np.int32(len(sources))), stream=stream)
-    return PackbitsOutcome(written, cupy.zeros(len(sources), np.uint32), (table,))
 
 
 def _packbits(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
@@ -187,76 +231,10 @@ def _packbits(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Dec
 _DEVICE: Final[dict[str, Callable[[ReadPlan, Fetched, cupy.cuda.Stream], Decompressed]]] = {
     "none": _stored,
     "deflate": _deflate,
+    "gzip": _gzip,
+    "lz4": _lz4,
     "lzw": _lzw,
     "zstd": _zstd,
     "packbits": _packbits,
 }
 """What decodes each compression on the device; those to come plug in here."""
-
-
-@lru_cache(maxsize=64)
-def _kernel(name: str, device: int) -> Any:  # noqa: ANN401, ARG001 - one module for each device
-    import cupy
-
-    source = (resources("tiff_codecs.gpu") / "kernels" / f"{name}.cu").read_text()
-    return cupy.RawModule(code=source, options=("--std=c++17",)).get_function(name)
-
-
-def decompress_on_host(plan: ReadPlan, stream: cupy.cuda.Stream) -> Decompressed:
-    """Read and decompress all tiles on the CPU, in threads, and copy them to the device at once.
-
-    Raises:
-        TiffDataError: a tile does not decode; names file and tile.
-    """
-    import cupy
-
-    lengths = plan.decoded_bytes
-    starts = np.concatenate([[0], np.cumsum((lengths + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT)])
-    total = int(starts[-1])
-    memory = cupy.cuda.alloc_pinned_memory(max(total, 1))
-    host = np.frombuffer(memory, np.uint8, total)
-
-    def work(tile: int) -> None:
-        size, start = int(lengths[tile]), int(starts[tile])
-        host[start : start + size] = tile_on_host(plan, tile)[:size]
-
-    with ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="tiff-decode") as pool:
-        list(pool.map(work, range(len(plan))))
-    buffer = cupy.empty(total, np.uint8)
-    buffer.set(host, stream=stream)
-    stream.synchronize()  # the pinned memory goes back to its pool on return
-    return Decompressed((buffer,), (buffer.data.ptr + starts[:-1]).astype(np.uint64), None)
-
-
-def tile_on_host(plan: ReadPlan, tile: int) -> NDArray[np.uint8]:
-    """Read and decompress one tile on the CPU.
-
-    Returns:
-        Its decompressed bytes, at least as many as its rows need.
-
-    Raises:
-        TiffDataError: it does not decode, or to too few bytes; names file and tile.
-    """
-    file = plan.files[int(plan.file[tile])]
-    size, start = int(plan.decoded_bytes[tile]), int(plan.offset[tile])
-    data = file.read(start, start + int(plan.length[tile]))
-    place = tuple(plan.place[tile].tolist())
-    if plan.fill_order != 1:
-        data = fill_order.decode(data, memoryview(data).nbytes)
-    try:
-        raw = np.frombuffer(data, np.uint8) if plan.compression.decode is None else plan.compression.decode(data, size)
-        if plan.codec is not None:
-            raw = _image_samples(plan, plan.codec, raw, int(plan.stored_rows[tile]))
-    except TiffError as error:
-        raise error.with_context(url=file.url, tile=place) from error
-    if raw.size < size:
-        raise TiffDataError("a tile decodes to too few bytes", url=file.url, tile=place, found=raw.size, supported=size)
-    return raw
-
-
-def _image_samples(plan: ReadPlan, codec: ImageCodec, data: NDArray[np.uint8], rows: int) -> NDArray[np.uint8]:
-    """Decode an image to interleaved samples, in the layout that the plan promises."""
-    whole = plan.tile_rows or rows
-    shape = {"rows": whole, "cols": plan.tile_cols, "bands": plan.tile_bands}
-    pixels = codec.decode_tile(data, plan.layout.dtype, short=rows, **shape)
-    return np.ascontiguousarray(pixels[:, :rows].transpose(1, 2, 0)).reshape(-1).view(np.uint8)

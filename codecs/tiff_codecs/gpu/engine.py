@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tiff_codecs.errors import TiffUnsupportedError
-from tiff_codecs.gpu.decompress import Decompressed, decompress, decompress_on_host, device_decoder, tile_on_host
+from tiff_codecs.gpu.decompress import Decompressed, decompress, device_decoder
 from tiff_codecs.gpu.fetch import fetch
+from tiff_codecs.gpu.on_host import decompress_on_host, tile_on_host
 from tiff_codecs.gpu.scatter import TILE, is_supported, scatter
 from tiff_codecs.samples import decode_samples
 

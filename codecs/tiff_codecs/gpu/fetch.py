@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Fetched", "Requests", "fetch", "lay_out"]
 
-HEADER: Final = {"deflate": 2}
-"""Bytes in front of what the device's decompressor takes: zlib's header."""
+HEADER: Final = {"deflate": 2, "gzip": 10, "lz4": 4}
+"""Bytes in front of what the device's decompressor takes: the headers of zlib and gzip, an LZ4 block's size."""
 
 ALIGNMENT: Final = 16
 """Where each tile has a request of its own, its payload begins at a multiple of this: nvCOMP wants 4."""

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
     import cupy
     from numpy.typing import NDArray
 
-__all__ = ["ALGORITHMS", "decompress", "is_available", "temporary_bytes"]
+__all__ = ["ALGORITHMS", "MOST_LZ4", "decompress", "is_available", "temporary_bytes"]
 
 ALGORITHMS: Final = {"deflate": "Deflate", "zstd": "Zstd", "lz4": "LZ4", "gzip": "Gzip"}
 """nvCOMP's names of the compressions it decodes here."""
 
 INPUT_ALIGNMENT: Final = {"deflate": 4, "zstd": 1, "lz4": 1, "gzip": 1}
 """What the address of a chunk's compressed bytes must be a multiple of, with the CUDA backend."""
+
+MOST_LZ4: Final = 2**24
+"""Bytes that a chunk in LZ4 holds at most: nvCOMP makes none that are larger, and promises nothing of others."""
 
 SUCCESS: Final = 0
 
