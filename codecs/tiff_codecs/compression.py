@@ -41,7 +41,7 @@ class Compression:
         name: Lower case, without spaces.
         codec: The bytes to bytes Zarr codec; None where the bytes are stored as they are, where they are an image, and
             where the codec is Zarr's own.
-        decode: `(data, size)` to at most `size` decompressed bytes; None where they are stored as they are, or an image.
+        decode: `(data, size)` to at most `size` decompressed bytes; None where they are stored as they are, an image.
         gpu: Whether a GPU decodes it without the CPU.
         image: The array to bytes Zarr codec where a tile is an image of a format of its own, else None.
     """
