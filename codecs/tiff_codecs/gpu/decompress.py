@@ -13,9 +13,10 @@ import numpy as np
 
 from tiff_codecs import fill_order
 from tiff_codecs.errors import TiffDataError, TiffError
-from tiff_codecs.gpu import nvcomp, zstd
+from tiff_codecs.gpu import jpeg, nvcomp, zstd
 from tiff_codecs.gpu.inflate import Inflation, can_inflate
 from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
+from tiff_codecs.jpeg import JpegCodec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,8 +53,10 @@ class Decompressed:
 
 def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Stream], Decompressed] | None:
     """The function that decompresses the tiles of `plan` on the device, None where there is none."""
-    if plan.fill_order != 1 or plan.codec is not None:
+    if plan.fill_order != 1:
         return None
+    if plan.codec is not None:
+        return _jpeg if isinstance(plan.codec, JpegCodec) and _can_jpeg(plan) else None
     name = plan.compression.name
     lengths = plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64)
     if name == "zstd" and not zstd.can_decode(*lengths):
@@ -143,6 +146,31 @@ def _lzw(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompre
     outcome = decode_lzw(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
     good = (outcome.statuses == 0) & (outcome.sizes == cupy.asarray(lengths))
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
+
+
+def _can_jpeg(plan: ReadPlan) -> bool:
+    rows = np.maximum(plan.stored_rows, plan.tile_rows or 0)
+    fits = jpeg.can_decode(plan.length, rows, plan.tile_cols, plan.tile_bands)
+    return fits and jpeg.is_supported(plan.layout.dtype, plan.tile_bands)
+
+
+def _jpeg(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
+    assert isinstance(plan.codec, JpegCodec)  # noqa: S101 - see `device_decoder`
+    buffer, address, _ = _room(plan)
+    fetched.wait()
+    outcome = jpeg.decode(
+        fetched.address,
+        plan.length,
+        address,
+        plan.stored_rows,
+        stream,
+        whole_rows=plan.tile_rows,
+        cols=plan.tile_cols,
+        bands=plan.tile_bands,
+        tables=plan.codec.table_bytes,
+        ycbcr_to_rgb=plan.codec.ycbcr_to_rgb,
+    )
+    return Decompressed((fetched.buffer, buffer, outcome), address, (outcome.statuses == 0).astype(np.int32))
 
 
 @dataclass(frozen=True, slots=True)
