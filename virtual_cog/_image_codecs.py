@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 YCBCR: Final = 6
 
+LOSSY_DNG: Final = 34892
+
 CCITT_SCHEMES: Final[dict[int, CcittScheme]] = {2: "rle", 3: "group3", 4: "group4", 32771: "rle_word"}
 
 LERC_COMPRESSIONS: Final[dict[int, AdditionalCompression]] = {0: "none", 1: "deflate", 2: "zstd"}
@@ -45,7 +47,9 @@ def image_codec(image: Image) -> ImageCodec | None:
 
 
 def _jpeg(image: Image) -> dict[str, Any]:
-    converted = image.photometric == YCBCR and image.tile_bands == 3 and image.ycbcr == "rgb"
+    # lossy DNG says "linear raw" of RGB, and stores it as cameras' JPEGs do
+    is_ycbcr = image.photometric == YCBCR or image.compression == LOSSY_DNG
+    converted = is_ycbcr and image.tile_bands == 3 and image.ycbcr == "rgb"
     return {"ycbcr_to_rgb": converted, "tables": encode_tables(image.jpeg_tables) if image.jpeg_tables else None}
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tiff_codecs.compression import COMPRESSION_NAMES, COMPRESSIONS
 from tiff_codecs.errors import TiffFormatError, TiffSelectionError, TiffUnsupportedError
-from tiff_codecs.gpu import why_no_device
+from tiff_codecs.gpu import jpeg, why_no_device
+from tiff_codecs.jpeg import JpegCodec
 from virtual_cog._attributes import georeference
 from virtual_cog._codecs import check_readable
 from virtual_cog._cog_rules import Level, check_cog
@@ -215,8 +216,9 @@ def _decoder(image: Image) -> tuple[Literal["gpu", "cpu"] | None, str | None]:
         check_readable(image)
     except TiffUnsupportedError as error:
         return None, _sentence(error)
-    can = COMPRESSIONS[image.compression].gpu and image_codec(image) is None
-    on_gpu = can and cuda_device() is not None and why_no_device() is None
+    codec = image_codec(image)
+    plain = codec is None or (isinstance(codec, JpegCodec) and jpeg.is_supported(image.dtype, image.tile_bands))
+    on_gpu = COMPRESSIONS[image.compression].gpu and plain and cuda_device() is not None and why_no_device() is None
     return "gpu" if on_gpu else "cpu", None
 
 

@@ -59,8 +59,8 @@ class Compression:
         return self.decode is None and self.image is None
 
 
-def _image(number: int, name: str, codec: type[ImageCodec]) -> Compression:
-    return Compression(number, name, None, None, image=codec)
+def _image(number: int, name: str, codec: type[ImageCodec], *, gpu: bool = False) -> Compression:
+    return Compression(number, name, None, None, gpu=gpu, image=codec)
 
 
 _ALL = (
@@ -74,7 +74,7 @@ _ALL = (
     Compression(50000, "zstd", zstd.ZstdCodec, zstd.decode, gpu=True),
     Compression(50013, "deflate", deflate.DeflateCodec, deflate.decode, gpu=True),
     *(_image(number, "ccitt", CcittCodec) for number in (2, 3, 4, 32771)),
-    *(_image(number, "jpeg", JpegCodec) for number in (7, 33007, 34892)),
+    *(_image(number, "jpeg", JpegCodec, gpu=True) for number in (7, 33007, 34892)),
     *(_image(number, "jpeg2000", Jpeg2000Codec) for number in (33003, 33004, 33005, 34712)),
     *(_image(number, "jpegxl", JpegxlCodec) for number in (50002, 52546)),
     *(_image(number, "jpegxr", JpegxrCodec) for number in (22610, 34934)),

@@ -9,7 +9,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import imagecodecs
 
@@ -25,6 +25,9 @@ __all__ = ["JpegCodec", "encode_tables"]
 
 MOST_SCANS = 512
 """Scans of one progressive image: each makes a decoder go over all pixels, however few bytes it has."""
+
+_STORED: Final = {3: "RGB", 4: "CMYK"}
+"""Color spaces by the number of components."""
 
 
 def encode_tables(tables: bytes) -> str:
@@ -58,10 +61,11 @@ class JpegCodec(ImageCodec):
         super().__post_init__()
         if type(self.ycbcr_to_rgb) is not bool:
             raise TiffOptionError("ycbcr_to_rgb is true or false", found=repr(self.ycbcr_to_rgb))
-        _ = self._tables  # which checks them
+        _ = self.table_bytes  # which checks them
 
     @cached_property
-    def _tables(self) -> bytes | None:
+    def table_bytes(self) -> bytes | None:
+        """The tables as they stand in the tag."""
         try:
             return base64.b64decode(self.tables or "", validate=True) or None
         except (binascii.Error, ValueError, TypeError) as error:
@@ -93,14 +97,16 @@ class JpegCodec(ImageCodec):
         scans = data.tobytes().count(b"\xff\xda")
         if scans > MOST_SCANS:
             raise damaged(self.codec_name, f"{scans} scans", f"at most {MOST_SCANS}")
-        colors: dict[str, Any] = {"colorspace": "UNKNOWN", "outcolorspace": "UNKNOWN"}
+        # the decoder guesses what components mean, and converts them, unless it is told both
+        stored = _STORED.get(bands, "UNKNOWN")
+        colors: dict[str, Any] = {"colorspace": stored, "outcolorspace": stored}
         if self.ycbcr_to_rgb and bands == 3:
             colors = {"colorspace": "YCBCR", "outcolorspace": "RGB"}
         pixels: NDArray[Any]
         if header is not None and header.process in LOSSLESS:
-            pixels = _lossless(data, self._tables)
+            pixels = _lossless(data, self.table_bytes)
         else:
-            pixels = imagecodecs.jpeg_decode(data, tables=self._tables, **colors)
+            pixels = imagecodecs.jpeg_decode(data, tables=self.table_bytes, **colors)
         return pixels.reshape(rows, cols, bands)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tiff_codecs.gpu import inflate, lzw, zstd
+from tiff_codecs.gpu import inflate, jpeg, lzw, zstd
 from tiff_codecs.gpu.scatter import compile_options, is_supported
 from tiff_codecs.layout import TileLayout
 
@@ -30,7 +30,7 @@ def nvrtc():
 
 
 def compiled(nvrtc, name, options, architecture):
-    folders = {"inflate": inflate, "zstd": zstd}
+    folders = {"inflate": inflate, "jpeg": jpeg, "zstd": zstd}
     source = (folders[name].source() if name in folders else (KERNELS / name).read_text()).encode()
     program = ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None) == 0
@@ -89,6 +89,11 @@ def test_lzw(nvrtc, architecture):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_jpeg(nvrtc, architecture):
+    compiled(nvrtc, "jpeg", jpeg.compile_options(), architecture)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_zstd(nvrtc, architecture):
     bits = zstd.WINDOW_BITS[SHARED_BYTES[architecture] * 1024 >= zstd.MUCH_SHARED]
     compiled(nvrtc, "zstd", zstd.compile_options(bits), architecture)
@@ -97,5 +102,5 @@ def test_zstd(nvrtc, architecture):
 
 
 def test_every_kernel_is_compiled_here():
-    names = {"adler32.cu", "crc32.cu", "inflate", "lzw.cu", "packbits.cu", "scatter.cu", "zstd"}
+    names = {"adler32.cu", "crc32.cu", "inflate", "jpeg", "lzw.cu", "packbits.cu", "scatter.cu", "zstd"}
     assert {entry.name for entry in KERNELS.iterdir()} == names

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tiff_codecs.gpu import nvcomp, zstd
+from tiff_codecs.gpu import jpeg, nvcomp, zstd
 from tiff_codecs.gpu.crc32 import crc32
 from tiff_codecs.gpu.inflate import Inflation, can_inflate
 from tiff_codecs.gpu.lzw import can_decode_lzw, decode_lzw
 from tiff_codecs.gpu.packbits import packbits
+from tiff_codecs.jpeg import JpegCodec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,19 +58,27 @@ class Decompressed:
 
 def device_decoder(plan: ReadPlan) -> Callable[[ReadPlan, Fetched, cupy.cuda.Stream], Decompressed] | None:
     """The function that decompresses the tiles of `plan` on the device, None where there is none."""
-    if plan.fill_order != 1 or plan.codec is not None:
+    if plan.fill_order != 1:
         return None
-    name = plan.compression.name
+    if plan.codec is not None:
+        return _jpeg if isinstance(plan.codec, JpegCodec) and _can_jpeg(plan) else None
     lengths = plan.length.astype(np.uint64), plan.decoded_bytes.astype(np.uint64)
-    if name == "zstd" and not zstd.can_decode(*lengths):
-        return None
-    if name in ("deflate", "gzip") and not nvcomp.is_available() and not can_inflate(*lengths):
-        return None
-    if name == "lz4" and not (nvcomp.is_available() and (lengths[1] <= nvcomp.MOST_LZ4).all()):
-        return None
-    if name == "lzw" and not can_decode_lzw(*lengths):
-        return None
-    return _DEVICE.get(name)
+    return _DEVICE.get(plan.compression.name) if _fits(plan.compression.name, *lengths) else None
+
+
+def _fits(name: str, source_bytes: NDArray[np.uint64], target_bytes: NDArray[np.uint64]) -> bool:
+    """Whether a compression's decoder is there and takes streams of these lengths."""
+    match name:
+        case "deflate" | "gzip":
+            return nvcomp.is_available() or can_inflate(source_bytes, target_bytes)
+        case "lz4":
+            return nvcomp.is_available() and bool((target_bytes <= nvcomp.MOST_LZ4).all())
+        case "lzw":
+            return can_decode_lzw(source_bytes, target_bytes)
+        case "zstd":
+            return zstd.can_decode(source_bytes, target_bytes)
+        case _:
+            return True
 
 
 def decompress(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
@@ -216,6 +225,31 @@ def _lzw(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompre
     outcome = decode_lzw(fetched.address, plan.length.astype(np.uint64), address, lengths, stream)
     good = (outcome.statuses == 0) & (outcome.sizes == cupy.asarray(lengths))
     return Decompressed((fetched.buffer, buffer, outcome), address, good.astype(np.int32))
+
+
+def _can_jpeg(plan: ReadPlan) -> bool:
+    rows = np.maximum(plan.stored_rows, plan.tile_rows or 0)
+    fits = jpeg.can_decode(plan.length, rows, plan.tile_cols, plan.tile_bands)
+    return fits and jpeg.is_supported(plan.layout.dtype, plan.tile_bands)
+
+
+def _jpeg(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
+    assert isinstance(plan.codec, JpegCodec)  # noqa: S101 - see `device_decoder`
+    buffer, address, _ = _room(plan)
+    fetched.wait()
+    outcome = jpeg.decode(
+        fetched.address,
+        plan.length,
+        address,
+        plan.stored_rows,
+        stream,
+        whole_rows=plan.tile_rows,
+        cols=plan.tile_cols,
+        bands=plan.tile_bands,
+        tables=plan.codec.table_bytes,
+        ycbcr_to_rgb=plan.codec.ycbcr_to_rgb,
+    )
+    return Decompressed((fetched.buffer, buffer, outcome), address, (outcome.statuses == 0).astype(np.int32))
 
 
 def _packbits(plan: ReadPlan, fetched: Fetched, stream: cupy.cuda.Stream) -> Decompressed:
