@@ -281,7 +281,7 @@ def test_files_are_decoded_on_the_device(path, caplog):
     with caplog.at_level(logging.INFO, "tiff_codecs.gpu"):
         np.testing.assert_array_equal(virtual_cog.read(path, device="gpu").get(), host)
         np.testing.assert_array_equal(
-            virtual_cog.read(path, (100, 90, 300, 310), device="gpu").get(), host[:, 90:400, 100:400]
+            virtual_cog.read(path, window=(100, 90, 300, 310), device="gpu").get(), host[:, 90:400, 100:400]
         )
         with gpu.enable(strict=True):
             pixels = zarr.open_group(virtual_cog.open_store(path), mode="r")["band_data"][...]

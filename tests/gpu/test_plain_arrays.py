@@ -23,9 +23,14 @@ def on_host(caplog):
     return lambda: [record.getMessage() for record in caplog.records if record.name == "tiff_codecs.gpu"]
 
 
-def opened(source):
+@pytest.fixture(autouse=True)
+def _enabled():
     with gpu.enable():
-        return zarr.open_group(source, mode="r")["a"]
+        yield
+
+
+def opened(source):
+    return zarr.open_group(source, mode="r")["a"]
 
 
 def same(device, host):
