@@ -287,7 +287,7 @@ def test_files_are_decoded_on_the_device(path, caplog):
             pixels = zarr.open_group(virtual_cog.open_store(path), mode="r")["band_data"][...]
     np.testing.assert_array_equal(pixels.get(), host)
     assert "on the CPU" not in caplog.text
-    assert virtual_cog.info(path).ifds[0].decoder == "gpu"
+    assert virtual_cog.describe(path).ifds[0].decoder == "gpu"
 
 
 @pytest.mark.gpu
