@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 GRID_MAPPING: Final = "spatial_ref"
 
+MOST_GCPS: Final = 2**14
+"""Ground control points that are written out as attributes: no file that people have is tied down by as many."""
+
 PLACE_TAGS: Final = (Tag.ModelPixelScale, Tag.ModelTiepoint, Tag.ModelTransformation)
 
 RASTER_TYPE_KEY: Final = 1025
@@ -86,6 +89,9 @@ def georeference(scene: Scene) -> Georeference:
         pixel_is_point=point,
     )
     points = gcps(tiepoints, pixel_is_point=point) if transform is None else ()
+    if len(points) > MOST_GCPS:
+        warnings.warn(f"left out: {len(points)} ground control points", TiffWarning, stacklevel=2)
+        points = ()
     across = down = 1.0
     if scene.main is not scene.ifd and not any(tag in scene.ifd for tag in PLACE_TAGS):
         width, height = size_of(scene.main)

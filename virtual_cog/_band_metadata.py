@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Final
+
+from tiff_codecs.errors import TiffWarning
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +21,9 @@ TAKEN_NAMES: Final = frozenset(
 )  # fmt: skip
 """Attributes that xarray acts upon, or that have a meaning here: an item that happens to have the name must not."""
 
+MOST_VALUES: Final = 2**20
+"""Values of bands' items that are written out: a small file may name many items, and many bands."""
+
 
 def as_attributes(items: Mapping[str, Any]) -> dict[str, Any]:
     """Items under their names; under ``GDAL_`` and the name where that is taken."""
@@ -27,8 +33,12 @@ def as_attributes(items: Mapping[str, Any]) -> dict[str, Any]:
 def band_items(metadata: GdalMetadata, bands: int) -> dict[str, Any]:
     """Metadata items of the bands: one value where all have the same, else a list with "" for those that have none."""
     each = [metadata.band(index).items for index in range(bands)]
+    names = dict.fromkeys(name for items in each for name in items)
+    if len(names) * bands > MOST_VALUES:
+        warnings.warn(f"left out: {len(names)} items of metadata for each of {bands} bands", TiffWarning, stacklevel=3)
+        return {}
     found: dict[str, Any] = {}
-    for name in dict.fromkeys(name for items in each for name in items):
+    for name in names:
         values = [items.get(name, "") for items in each]
         found[name] = values[0] if len(set(values)) == 1 else values
     return as_attributes(found)
@@ -72,4 +82,8 @@ def file_domains(metadata: GdalMetadata, own: Mapping[str, Mapping[str, str]]) -
 
 
 def _copied(domains: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    return {domain: dict(items) for domain, items in domains.items()}
+    """The domains; the one document of a domain ``xml:...`` under that name, as rasterio has it, not GDAL's "doc"."""
+    return {
+        domain: {domain: next(iter(items.values()))} if domain.startswith("xml:") and len(items) == 1 else dict(items)
+        for domain, items in domains.items()
+    }

@@ -1,6 +1,7 @@
 """What bands show, and the colours of a palette: PhotometricInterpretation, ExtraSamples, ColorMap (TIFF 6.0).
 
-GDAL's words for it and its reading of the tags, oddities included: an image whose white is 0 is a palette to it.
+GDAL's words for it and its reading of the tags, oddities included: an image whose white is 0, or that is of one bit, is
+a palette to it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ def color_interpretation(image: Image, named: Sequence[str | None], *, has_color
         named: what GDAL_METADATA says of each band, in GDAL's words; None where it does not.
         has_colormap: whether there is a palette.
     """
+    if image.bands == 1 and image.bits_per_sample == (1,):
+        return ["palette"]
     photometric = MIN_IS_BLACK if image.photometric is None else image.photometric
     if has_colormap or (photometric == MIN_IS_WHITE and image.bits_per_sample[0] <= MOST_BITS):
         base: tuple[str, ...] = ("palette",)
@@ -93,6 +96,8 @@ def colormap(image: Image, values: np.ndarray | None, nodata: int | None) -> lis
         colors = _eight_bits(values.astype(np.int64)).reshape(3, size).T
     elif image.photometric == MIN_IS_WHITE and bits <= MOST_GRAYS:
         colors = np.repeat(255 * np.arange(size - 1, -1, -1) // (size - 1), 3).reshape(size, 3)
+    elif bits == image.bands == 1:
+        colors = np.array([[0] * 3, [255] * 3])
     else:
         return None
     rgba = np.full((size, 4), 255, np.uint8)
