@@ -136,7 +136,8 @@ def _items(described, dataset):
     of_file = {name: value for name, value in dataset.tags().items() if name not in of_bands}
     profile = dataset.tags(ns="COLOR_PROFILE").get("SOURCE_ICC_PROFILE")
     ours = {domain: items for domain, items in described.group["gdal_domains"].items() if domain not in OTHER_NAMES}
-    theirs = {domain: dataset.tags(ns=domain) for domain in dataset.tag_namespaces() if domain not in OTHER_NAMES}
+    # of an overview GDAL does not list them, but gives them
+    theirs = {domain: dataset.tags(ns=domain) for domain in {*ours, *dataset.tag_namespaces()} - OTHER_NAMES}
     found = {
         "tags": ({name: described.item(name) for name in of_file}, of_file),
         "more tags": ({name for name in described.band if name.startswith("TIFFTAG_")} - {*of_file}, set()),
@@ -146,11 +147,10 @@ def _items(described, dataset):
         own = described.item(name)
         found[f"item {name}"] = (own if isinstance(own, list) else [own] * described.bands, values)
     for index in dataset.indexes:
-        domains = {domain: dataset.tags(index, ns=domain) for domain in dataset.tag_namespaces(index)}
-        theirs["IMAGE_STRUCTURE"] = theirs.get("IMAGE_STRUCTURE", {}) | domains.pop("IMAGE_STRUCTURE", {})
-        found[f"domains of band {index}"] = (
-            described.group.get("gdal_band_domains", {}).get(str(index), {}), domains,
-        )  # fmt: skip
+        own = described.group.get("gdal_band_domains", {}).get(str(index), {})
+        names = {*own, *dataset.tag_namespaces(index)} - {"IMAGE_STRUCTURE"}
+        found[f"domains of band {index}"] = (own, {domain: dataset.tags(index, ns=domain) for domain in names})
+        theirs["IMAGE_STRUCTURE"] |= dataset.tags(index, ns="IMAGE_STRUCTURE")
     for domain in {*ours, *theirs}:
         ignored = NOT_COMPARED.get(domain, ())
         found[f"domain {domain}"] = tuple(

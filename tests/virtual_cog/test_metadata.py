@@ -28,7 +28,11 @@ import virtual_cog
 from described import Described, differences, same_crs
 from tiff_codecs.errors import TiffUnsupportedError, TiffWarning
 
-pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::rasterio.errors.NotGeoreferencedWarning",
+    "ignore::tiff_codecs.errors.TiffWarning",
+    "ignore:.*lost in conversion to CF:UserWarning",  # of pyproj; the WKT beside it has all
+)
 
 NOT_UTF_8 = "rasterio leaves out texts that are not UTF-8"
 OWN_TAGS = "GDAL gives an overview the tags of its full image, whose resolution it has not"
@@ -184,7 +188,6 @@ WRITTEN = {
     "rows to the north": {"transform": rasterio.Affine(1, 0, 100, 0, 2, 50)},
     "GCPs": {"gcps": POINTS, "crs": "EPSG:4326", "transform": None},
     "GCPs of pixel centres": {"gcps": POINTS, "crs": "EPSG:4326", "transform": None, "edit": as_points},
-    "GCPs without a CRS": {"gcps": POINTS, "crs": None, "transform": None},
     "RPCs": {"rpcs": RPCS, "crs": "EPSG:4326"},
     "RPCs alone": {"rpcs": RPCS, "crs": None, "transform": None},
 }  # fmt: skip
@@ -249,7 +252,8 @@ def registered():
             select p.auth_name, min(p.code), max(p.code) from projected_crs p
             join conversion_table c on (p.conversion_auth_name, p.conversion_code) = (c.auth_name, c.code)
             where p.auth_name in ('EPSG', 'ESRI')
-            group by p.auth_name, c.method_name, p.coordinate_system_auth_name, p.coordinate_system_code
+            group by p.auth_name, c.method_auth_name, c.method_code,
+            p.coordinate_system_auth_name, p.coordinate_system_code
             union select auth_name, min(code), max(code) from geodetic_crs where auth_name in ('EPSG', 'ESRI')
             group by auth_name, type, coordinate_system_auth_name, coordinate_system_code
             """
@@ -274,6 +278,7 @@ def wrong_systems(codes, path, **options):
     wrong = []
     for code in codes:
         write(path, crs=code, **options)
+        path.with_name(f"{path.name}.aux.xml").unlink(missing_ok=True)  # what GDAL cannot write into a TIFF
         if not same_crs(Described(path).crs, crs_of(path)):
             wrong.append(code)
     return wrong
@@ -298,7 +303,8 @@ def test_rioxarray_finds_points_and_polynomials(tmp_path):
         path = write(tmp_path / "written.tif", **profile)
         opened = xr.open_zarr(virtual_cog.open_store(path), consolidated=False).band_data
         with rioxarray.open_rasterio(path) as theirs:
-            assert opened.rio.get_gcps() == theirs.rio.get_gcps()
+            points = [[p.asdict() for p in data.rio.get_gcps() or ()] for data in (opened, theirs)]
+            assert points[0] == points[1]
             found, expected = opened.rio.get_rpcs(), theirs.rio.get_rpcs()
         if expected is not None:
             assert found.line_num_coeff == pytest.approx(expected.line_num_coeff, rel=1e-14)
