@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 import struct
 import warnings
@@ -10,13 +11,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tiff_codecs.errors import TiffWarning
+from virtual_cog._band_metadata import as_attributes, band_descriptions, band_domains, band_items, file_domains
+from virtual_cog._colors import color_interpretation, colormap
 from virtual_cog._crs import crs_from_geokeys
 from virtual_cog._family import size_of
 from virtual_cog._gdal_metadata import BandMetadata, GdalMetadata, parse_gdal_metadata
 from virtual_cog._geokeys import parse_geokeys
 from virtual_cog._nodata import parse_nodata
+from virtual_cog._rpc import rpcs_from_tag
 from virtual_cog._scene import metadata_text
-from virtual_cog._spatial import coordinate_attributes, geozarr_attributes, spatial_ref_attributes
+from virtual_cog._spatial import coordinate_attributes, gcps_as_geojson, geozarr_attributes, spatial_ref_attributes
+from virtual_cog._tag_items import image_structure, iso_date, tag_items
 from virtual_cog._tags import Tag
 from virtual_cog._transform import GeoTransform, GroundControlPoint, gcps, transform_from_tags
 
@@ -24,34 +29,18 @@ if TYPE_CHECKING:
     import numpy as np
     from pyproj import CRS
 
+    from virtual_cog._rpc import Rpcs
     from virtual_cog._scene import Scene
 
 GRID_MAPPING: Final = "spatial_ref"
+
+MOST_GCPS: Final = 2**14
+"""Ground control points that are written out as attributes: no file that people have is tied down by as many."""
 
 PLACE_TAGS: Final = (Tag.ModelPixelScale, Tag.ModelTiepoint, Tag.ModelTransformation)
 
 RASTER_TYPE_KEY: Final = 1025
 PIXEL_IS_POINT: Final = 2
-
-TEXT_TAGS: Final = {
-    Tag.DocumentName: "TIFFTAG_DOCUMENTNAME",
-    Tag.ImageDescription: "TIFFTAG_IMAGEDESCRIPTION",
-    Tag.Software: "TIFFTAG_SOFTWARE",
-    Tag.DateTime: "TIFFTAG_DATETIME",
-    Tag.Artist: "TIFFTAG_ARTIST",
-    Tag.HostComputer: "TIFFTAG_HOSTCOMPUTER",
-    Tag.Copyright: "TIFFTAG_COPYRIGHT",
-}
-"""GDAL's names for the text tags of TIFF 6.0."""
-
-CF_NAMES: Final = frozenset(
-    (
-        "_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "units", "calendar", "dtype",
-        "coordinates", "grid_mapping", "valid_min", "valid_max", "valid_range", "flag_values", "flag_masks",
-        "_ARRAY_DIMENSIONS", "long_name",
-    )
-)  # fmt: skip
-"""Attributes that xarray acts upon: an item of the file that happens to have the name must not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +52,25 @@ class Georeference:
     gcps: tuple[GroundControlPoint, ...]
     pixel_is_point: bool | None
     """Whether coordinates in the file name pixel centres (GTRasterTypeGeoKey); the transform is of corners anyhow."""
+    rpcs: Rpcs | None = None
 
     @property
     def is_known(self) -> bool:
         """Whether there is anything to say in a grid mapping."""
-        return self.crs is not None or self.transform is not None
+        return self.crs is not None or self.transform is not None or bool(self.gcps) or self.rpcs is not None
 
     def axis_attributes(self, axis: str) -> dict[str, Any]:
         """CF attributes of the coordinate ``axis``, "x" or "y"."""
         return coordinate_attributes(self.crs, axis)  # type: ignore[arg-type]
 
     def spatial_ref_attributes(self) -> dict[str, Any]:
-        """CF grid mapping attributes, with GDAL's GeoTransform."""
-        return spatial_ref_attributes(self.crs, self.transform)
+        """CF grid mapping attributes, with GDAL's GeoTransform; GCPs and RPCs as texts, as rioxarray has them."""
+        attributes = spatial_ref_attributes(self.crs, self.transform)
+        if self.gcps:
+            attributes["gcps"] = json.dumps(gcps_as_geojson(self.gcps))
+        if self.rpcs is not None:
+            attributes["rpcs"] = json.dumps(self.rpcs)
+        return attributes
 
 
 def georeference(scene: Scene) -> Georeference:
@@ -94,11 +89,15 @@ def georeference(scene: Scene) -> Georeference:
         pixel_is_point=point,
     )
     points = gcps(tiepoints, pixel_is_point=point) if transform is None else ()
+    if len(points) > MOST_GCPS:
+        warnings.warn(f"left out: {len(points)} ground control points", TiffWarning, stacklevel=2)
+        points = ()
+    across = down = 1.0
     if scene.main is not scene.ifd and not any(tag in scene.ifd for tag in PLACE_TAGS):
         width, height = size_of(scene.main)
         across, down = width / scene.image.width, height / scene.image.height
         if not across or not down:  # the main image is damaged: there is no telling
-            transform, points = None, ()
+            transform, points, across, down = None, (), 1.0, 1.0
         points = tuple(replace(p, column=p.column / across, row=p.row / down) for p in points)
         transform = None if transform is None else transform.scaled(across, down)
     return Georeference(
@@ -106,6 +105,7 @@ def georeference(scene: Scene) -> Georeference:
         transform=transform,
         gcps=points,
         pixel_is_point=None if raster_type is None else point,
+        rpcs=rpcs_from_tag(scene.numbers(Tag.RPCCoefficient), across, down),
     )
 
 
@@ -120,33 +120,54 @@ def group_attributes(scene: Scene, geo: Georeference) -> dict[str, Any]:
     return attributes
 
 
+def scene_attributes(scene: Scene) -> dict[str, Any]:
+    """More attributes of the image's group: GDAL's metadata in domains, and when the file says that it was made."""
+    metadata, image = gdal_metadata(scene), scene.image
+    attributes: dict[str, Any] = {}
+    if (date := iso_date(scene.text(Tag.DateTime))) is not None:
+        attributes["date_created"] = date
+    own = {"IMAGE_STRUCTURE": image_structure(image)}
+    if Tag.XMP in scene.ifd and (xmp := scene.text(Tag.XMP)):
+        own["xml:XMP"] = {"xml:XMP": xmp}
+    attributes["gdal_domains"] = file_domains(metadata, own)
+    if bands := band_domains(metadata, image.bands):
+        attributes["gdal_band_domains"] = bands
+    return attributes
+
+
 def band_attributes(scene: Scene, geo: Georeference) -> tuple[dict[str, Any], Any]:
-    """Attributes and fill value of ``band_data``: nodata, scale, names and units, and what else the file says.
+    """Attributes and fill value of ``band_data``: nodata, scale, names, units and colours, and what else the file says.
 
     Returns:
         The attributes, as ``zarr.json`` and xarray have them, and the fill value of missing tiles.
     """
-    dtype = scene.image.dtype
-    attributes: dict[str, Any] = {}
-    for tag, name in TEXT_TAGS.items():
-        if tag in scene.ifd and (text := scene.text(tag)):
-            attributes[name] = text
+    image = scene.image
+    dtype = image.dtype
+    attributes: dict[str, Any] = tag_items(scene)
     if geo.pixel_is_point is not None:
         attributes["AREA_OR_POINT"] = "Point" if geo.pixel_is_point else "Area"
     metadata = gdal_metadata(scene)
-    for name, value in metadata.items.items():
-        attributes[f"GDAL_{name}" if name in CF_NAMES else name] = value
-    attributes |= _band_items(metadata, scene.image.bands)
-    attributes |= _band_descriptions(metadata, scene.image.bands)
+    if metadata.raw is not None:
+        attributes["GDAL_METADATA"] = metadata.raw
+    attributes |= as_attributes(metadata.items)
+    attributes |= band_items(metadata, image.bands)
+    attributes |= band_descriptions(metadata, image.bands)
     if geo.is_known:
         attributes["grid_mapping"] = GRID_MAPPING
     text = scene.text(Tag.GDALNodata) or ""
     nodata = parse_nodata(text, dtype)
-    if nodata is None:
-        if text.strip("\0 "):
-            attributes["GDAL_NODATA"] = text
-        return attributes, None
-    attributes["_FillValue"] = encode_fill_value(nodata)
+    if nodata is not None:
+        attributes["_FillValue"] = encode_fill_value(nodata)
+    elif text.strip("\0 "):
+        attributes["GDAL_NODATA"] = text
+    transparent = int(nodata) if nodata is not None and dtype.kind == "u" else None  # type: ignore[call-overload]
+    colors = colormap(image, scene.numbers(Tag.ColorMap), transparent)
+    named = [metadata.band(index).colorinterp for index in range(image.bands)] if metadata.bands else ()
+    attributes["colorinterp"] = color_interpretation(image, named, has_colormap=colors is not None)
+    if colors is not None:
+        attributes["colormap"] = colors
+    if size := scene.ifd.count(Tag.ICCProfile):
+        attributes["icc_profile_size"] = size
     return attributes, nodata
 
 
@@ -183,6 +204,7 @@ def gdal_metadata(scene: Scene) -> GdalMetadata:
         items={**main.items, **own.items},
         domains={**main.domains, **own.domains},
         bands={index: _merged(main.band(index), own.band(index)) for index in {*main.bands, *own.bands}},
+        raw=main.raw if own.raw is None else own.raw,
     )
 
 
@@ -196,39 +218,6 @@ def _merged(main: BandMetadata, own: BandMetadata) -> BandMetadata:
         unit=main.unit if own.unit is None else own.unit,
         colorinterp=main.colorinterp if own.colorinterp is None else own.colorinterp,
     )
-
-
-def _band_items(metadata: GdalMetadata, bands: int) -> dict[str, Any]:
-    """Metadata items of the bands: one value where all have the same, else a list with "" for those that have none."""
-    each = [metadata.band(index).items for index in range(bands)]
-    found: dict[str, Any] = {}
-    for name in dict.fromkeys(name for items in each for name in items):
-        values = [items.get(name, "") for items in each]
-        found[f"GDAL_{name}" if name in CF_NAMES else name] = values[0] if len(set(values)) == 1 else values
-    return found
-
-
-def _band_descriptions(metadata: GdalMetadata, bands: int) -> dict[str, Any]:
-    """What bands say of themselves: one value where all agree, a list where they differ.
-
-    Only what all bands share becomes CF's ``scale_factor`` and ``add_offset``, which readers apply to
-    the whole array.
-    """
-    each = [metadata.band(index) for index in range(bands)]
-    found: dict[str, Any] = {}
-    for one, many, values, neutral in (
-        ("scale_factor", "scales", [1.0 if b.scale is None else b.scale for b in each], 1.0),
-        ("add_offset", "offsets", [0.0 if b.offset is None else b.offset for b in each], 0.0),
-        ("long_name", "long_names", [b.description or "" for b in each], ""),
-        ("units", "band_units", [b.unit or "" for b in each], ""),
-    ):
-        if all(value == neutral for value in values):
-            continue
-        if len(set(values)) == 1:
-            found[one] = values[0]
-        else:
-            found["long_name" if one == "long_name" else many] = values
-    return found
 
 
 def finite(attributes: dict[str, Any]) -> dict[str, Any]:

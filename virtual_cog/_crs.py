@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import warnings
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from pyproj import CRS
 from pyproj.exceptions import ProjError
 
 from tiff_codecs.errors import TiffWarning
 from virtual_cog._geographic import geocentric_crs, geographic_crs, with_shift
 from virtual_cog._geokeys import GeoKeys
 from virtual_cog._projected import linear_unit, projected_crs
+from virtual_cog._units import Unit, unit
 from virtual_cog._vertical import with_heights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pyproj import CRS
 
     from virtual_cog._geokeys import GeoKeyValue
 
 GEOGRAPHIC: Final = 2
 """Values of GTModelTypeGeoKey (1024); 1 is projected."""
 GEOCENTRIC: Final = 3
+MODELS: Final = (1, GEOGRAPHIC, GEOCENTRIC)
+
+LONGEST_NAME: Final = 299
+"""Characters of a local system's name; GDAL takes no more."""
 
 
 def crs_from_geokeys(keys: Mapping[int, GeoKeyValue], *, heights: bool | None = None) -> CRS | None:
@@ -39,8 +43,8 @@ def crs_from_geokeys(keys: Mapping[int, GeoKeyValue], *, heights: bool | None = 
             in GDAL; the vertical keys of GeoTIFF 1.0 were not well defined.
 
     Returns:
-        None when the keys describe no system that relates to the Earth: there are none, or only a name, or
-        they are not something that PROJ knows (then with a warning).
+        An engineering CRS (GDAL's LOCAL_CS) when the keys have a name for the system and nothing that relates it to
+        the Earth. None when they have not even that, or are not something that PROJ knows (then with a warning).
 
     Warns:
         TiffWarning: at most once: the CRS cannot be built, or something had to be assumed.
@@ -74,4 +78,32 @@ def _build(keys: GeoKeys, problems: list[str]) -> CRS | None:
     horizontal = None if model == GEOGRAPHIC else projected_crs(keys, problems)
     if horizontal is None and (model == GEOGRAPHIC or (model is None and keys.code(2048))):
         horizontal = with_shift(geographic_crs(keys, problems), keys)
-    return None if horizontal is None else with_heights(horizontal, keys, problems)
+    if horizontal is None:
+        return None if model in MODELS else _local_crs(keys)
+    return with_heights(horizontal, keys, problems)
+
+
+def _local_crs(keys: GeoKeys) -> CRS | None:
+    """A system of which there is a name alone: coordinates in some plane, as GDAL has it."""
+    text = keys.text(1026) if 1026 in keys else keys.text(2049)
+    if "IMAGINE GeoTIFF" in text:  # its name, version and notes, line by line
+        text = text.rpartition("$")[2].removeprefix("\n").replace("\n", " ")
+    if not text:
+        return None
+    code, size = keys.code(3076), keys.number(3077)
+    length = unit("linear", code) if code is not None else None
+    if length is None:
+        own = size is not None and size > 0 and keys.is_user_defined(3076)
+        length = Unit("linear", "unknown", size if size is not None and own else 1.0)
+    axes: list[dict[str, Any]] = [
+        {"name": name, "abbreviation": "", "direction": direction, "unit": length.json()}
+        for name, direction in (("Easting", "east"), ("Northing", "north"))
+    ]
+    return CRS.from_json_dict(
+        {
+            "type": "EngineeringCRS",
+            "name": text[:LONGEST_NAME],
+            "datum": {"type": "EngineeringDatum", "name": "Unknown engineering datum"},
+            "coordinate_system": {"subtype": "Cartesian", "axis": axes},
+        }
+    )

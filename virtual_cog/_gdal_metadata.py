@@ -13,6 +13,7 @@ import math
 import re
 import warnings
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
@@ -20,6 +21,9 @@ from tiff_codecs.errors import TiffWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+MOST_REMEMBERED: Final = 64 * 1024
+"""Characters of a text that is remembered."""
 
 MAX_BAND: Final = 65_535
 """The largest ``sample`` GDAL takes."""
@@ -87,13 +91,19 @@ def parse_gdal_metadata(xml: str) -> GdalMetadata:
     Warns:
         TiffWarning: the text cannot be read, or a scale or offset is not a number.
     """
+    found, problem = _remembered(xml) if len(xml) <= MOST_REMEMBERED else _read(xml)
+    if problem:
+        warnings.warn(problem, TiffWarning, stacklevel=2)
+    return found
+
+
+def _read(xml: str) -> tuple[GdalMetadata, str]:
     text = xml.strip("\0 \t\r\n\ufeff")
     if not text:
-        return GdalMetadata()
+        return GdalMetadata(), ""
     root = _parse(text)
     if isinstance(root, str):
-        warnings.warn(f"GDAL_METADATA is left as text: {root}", TiffWarning, stacklevel=2)
-        return GdalMetadata(raw=xml)
+        return GdalMetadata(raw=xml), f"GDAL_METADATA is left as text: {root}"
     domains: _Domains = {}
     bands: dict[int, _Band] = {}
     for name, value, domain, role, band in _items(root):
@@ -105,9 +115,12 @@ def parse_gdal_metadata(xml: str) -> GdalMetadata:
             bands.setdefault(band, _Band()).domains.setdefault(domain, {})[name] = value
     problems: list[str] = []
     described = {index: _describe(index, bands[index], problems) for index in sorted(bands)}
-    if problems:
-        warnings.warn(f"GDAL_METADATA: {'; '.join(problems)}", TiffWarning, stacklevel=2)
-    return GdalMetadata(items=domains.pop("", {}), domains=domains, bands=described)
+    found = GdalMetadata(items=domains.pop("", {}), domains=domains, bands=described)
+    return found, f"GDAL_METADATA: {'; '.join(problems)}" if problems else ""
+
+
+_remembered = lru_cache(maxsize=64)(_read)
+"""An image's text is needed for its array, for its group, and for each of its overviews."""
 
 
 _ROLES: Final = frozenset(("scale", "offset", "description", "unittype", "colorinterp"))

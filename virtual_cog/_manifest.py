@@ -20,6 +20,7 @@ from virtual_cog._attributes import (
     georeference,
     group_attributes,
     mask_attributes,
+    scene_attributes,
 )
 from virtual_cog._codecs import codec_chain
 from virtual_cog._multiscales import pyramid_attributes
@@ -71,7 +72,8 @@ def scene_group(scene: Scene, mask: Scene | None = None, geo: Georeference | Non
             coordinates["x"] = _inline(x, ("x",), geo.axis_attributes("x"))
     if geo.is_known:
         coordinates["spatial_ref"] = _inline(np.asarray(0), (), geo.spatial_ref_attributes())
-    attributes = {"coordinates": " ".join(coordinates), **finite(group_attributes(scene, geo))}
+    described = {**group_attributes(scene, geo), **scene_attributes(scene)}
+    attributes = {"coordinates": " ".join(coordinates), **finite(described)}
     return ManifestGroup(arrays={**arrays, **coordinates}, attributes=attributes)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyproj import CRS
 
-    from virtual_cog._transform import GeoTransform
+    from virtual_cog._transform import GeoTransform, GroundControlPoint
 
 type Attributes = dict[str, Any]
 
@@ -86,6 +86,21 @@ def geozarr_attributes(
         # the transform is one of corners, whatever GTRasterTypeGeoKey says of the coordinates in the file
         attributes["spatial:registration"] = "pixel"
     return attributes if conventions else {}
+
+
+def gcps_as_geojson(points: Sequence[GroundControlPoint]) -> Attributes:
+    """Ground control points as rioxarray writes them: GeoJSON, with their places in the image as properties."""
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"id": str(number), "info": "", "row": point.row, "col": point.column},
+                "geometry": {"type": "Point", "coordinates": [point.x, point.y, point.z]},
+            }
+            for number, point in enumerate(points, 1)
+        ],
+    }
 
 
 def coordinate_attributes(crs: CRS | None, axis: Literal["x", "y"]) -> Attributes:

@@ -32,6 +32,8 @@ class Tag(IntEnum):
     SamplesPerPixel = 277
     RowsPerStrip = 278
     StripByteCounts = 279
+    MinSampleValue = 280
+    MaxSampleValue = 281
     XResolution = 282
     YResolution = 283
     PlanarConfiguration = 284
@@ -55,10 +57,12 @@ class Tag(IntEnum):
     JPEGTables = 347
     YCbCrSubSampling = 530
     ReferenceBlackWhite = 532
+    XMP = 700
     Copyright = 33432
     ModelPixelScale = 33550
     ModelTiepoint = 33922
     ModelTransformation = 34264
+    ICCProfile = 34675
     GeoKeyDirectory = 34735
     GeoDoubleParams = 34736
     GeoAsciiParams = 34737
@@ -151,6 +155,9 @@ METADATA_TAGS: Final = frozenset(
         Tag.XResolution,
         Tag.YResolution,
         Tag.ResolutionUnit,
+        Tag.MinSampleValue,
+        Tag.MaxSampleValue,
+        Tag.XMP,
         Tag.ColorMap,
         Tag.ModelPixelScale,
         Tag.ModelTiepoint,

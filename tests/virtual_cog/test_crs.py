@@ -233,10 +233,13 @@ def gdal(data):
             return converted(dataset.crs or dataset.gcps[1])
 
 
+NOTHING = 'ENGCRS["unnamed"'
+
+
 def converted(crs):
-    """GDAL's CRS as pyproj's; an engineering CRS, GDAL's answer to having nothing, as None."""
-    wkt = crs.to_wkt(version="WKT2_2019") if crs else "ENGCRS"
-    return None if wkt.startswith("ENGCRS") else CRS.from_wkt(wkt)
+    """GDAL's CRS as pyproj's; an engineering CRS without a name, GDAL's answer to having nothing, as None."""
+    wkt = crs.to_wkt(version="WKT2_2019") if crs else NOTHING
+    return None if wkt.startswith(NOTHING) else CRS.from_wkt(wkt)
 
 
 def keys_of(tags):
@@ -357,9 +360,25 @@ def test_the_registry_code_of_a_system_that_has_only_a_name():
     assert "id" not in crs_from_geokeys(other).to_json_dict()
 
 
-@pytest.mark.parametrize("keys", [{}, {1025: 1}, {1026: "a name"}, {1024: 32767, 1026: "a name", 3073: "another"}])
-def test_a_name_is_no_crs(keys):
+@pytest.mark.parametrize("keys", [{}, {1025: 1}, {1024: 32767, 3073: "a name"}, {1026: "", 3076: 9001}])
+def test_no_crs_comes_of_nothing(keys):
     assert crs_from_geokeys(keys) is None
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {1026: "a name"},
+        {1024: 32767, 1026: "a name", 3073: "another", 3076: 9003},
+        {2049: "a name", 3076: 32767, 3077: 0.5},
+        {1026: IMAGINE + "Geocoding information not available\nUnits = other", 4096: 5703},
+        {1026: "x" * 400},
+    ],
+)
+def test_a_name_is_a_local_system(keys):
+    found = crs_from_geokeys(keys)
+    assert found.type_name == "Engineering CRS"
+    assert found == gdal(tagged(keys))
 
 
 @pytest.mark.parametrize(
