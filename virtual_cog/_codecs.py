@@ -65,7 +65,7 @@ def check_readable(image: Image) -> TileLayout:
             supported="1, 2 or 4 columns and rows, three interleaved bands of 8 bits, no predictor",
             way_out="rewrite the file as RGB, e.g. `gdal_translate -co PHOTOMETRIC=RGB`",
         )
-    if image.depth > 1:
+    if image.is_volume:
         raise TiffUnsupportedError(
             "tiles of more than one slice (a volume)",
             url=image.url,

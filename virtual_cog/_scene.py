@@ -10,6 +10,7 @@ from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionEr
 from virtual_cog._family import family_of, main_of
 from virtual_cog._image import Image, YCbCr, image_from_ifd
 from virtual_cog._options import whole_number
+from virtual_cog._strips import in_even_strips
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
 from virtual_cog._tiles import TileTable, tile_table, tile_tags
 
@@ -127,7 +128,7 @@ def load_scene(
 def load_scenes(
     directory: Directory, ifds: Iterable[Ifd], main: Ifd, *, metadata: Tags = METADATA_TAGS
 ) -> Steps[list[Scene]]:
-    """Read all of several images that share a main image, in one go.
+    """Read all of several images that share a main image, in one go; uncompressed ones in strips of even size.
 
     Raises:
         TiffFormatError: an IFD is damaged, does not describe an image, or a tile lies outside the file.
@@ -142,7 +143,7 @@ def load_scenes(
             tiles = tile_table(ifd, image, directory.size)
         except TiffFormatError as error:
             raise error.with_context(url=directory.url) from None
-        scenes.append(Scene(image, tiles, ifd, main))
+        scenes.append(Scene(*in_even_strips(image, tiles), ifd, main))
     return scenes
 
 
