@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 DATA = "band_data"
 MASK = "mask"
 DIMENSIONS = ("band", "y", "x")
+VOLUME_DIMENSIONS = ("band", "z", "y", "x")
 
 CHUNK_KEYS: dict[str, Any] = {"name": "default", "configuration": {"separator": "."}}
 """VirtualiZarr lists an array's chunks only when this separates their indices."""
@@ -89,7 +90,10 @@ def pyramid_group(levels: Sequence[Level]) -> ManifestGroup:
 
 
 def data_array(scene: Scene, geo: Georeference) -> ManifestArray:
-    """Build the array of an image's pixels: shape (bands, height, width), a chunk for each tile."""
+    """Build the array of an image's pixels: shape (bands, height, width), a chunk for each tile.
+
+    Volumes have the shape (bands, depth, height, width).
+    """
     attributes, fill_value = band_attributes(scene, geo)
     return _tile_array(scene, scene.image.bands, attributes, fill_value)
 
@@ -105,16 +109,16 @@ def mask_array(mask: Scene, bands: int, geo: Georeference) -> ManifestArray:
 def _tile_array(scene: Scene, bands: int, attributes: dict[str, Any], fill_value: Any) -> ManifestArray:  # noqa: ANN401
     image, tiles = scene.image, scene.tiles
     metadata = _array_metadata(
-        (bands, image.height, image.width),
+        (bands, *image.shape[1:]),
         image.dtype,
-        (image.tile_bands, image.tile_height, image.tile_width),
+        image.tile_shape,
         codec_chain(image),
         attributes,
-        DIMENSIONS,
+        VOLUME_DIMENSIONS if image.is_volume else DIMENSIONS,
         fill_value,
     )
-    planes, rows, columns = image.grid
-    grid = (planes if bands == image.bands else bands, rows, columns)
+    planes, *places = image.grid
+    grid = (planes if bands == image.bands else bands, *places)
     url = np.array(image.url, np.dtypes.StringDType())
     missing = tiles.counts == 0
     paths = np.where(missing, np.array(MISSING, url.dtype), url) if missing.any() else url

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._options import whole_number
-from virtual_cog._plan import parse_window, plan
+from virtual_cog._plan import parse_window, plan, plan_volume
 from virtual_cog._registry import resolve
 from virtual_cog._scene import PIXEL_TAGS, Scene, load_scene
 from virtual_cog._tags import Tag
@@ -58,7 +59,8 @@ def read(
             and Cr, with shared chroma samples repeated.
 
     Returns:
-        An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order.
+        An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order;
+        a volume's shape is (bands, depth, height, width).
         Pixels are as stored: no scaling, masking or colour conversion, but that of ``ycbcr``. Missing tiles read as
         nodata, else 0.
 
@@ -93,20 +95,20 @@ def read_scene(
     image = scene.image
     wanted = parse_window(image, window)
     layout, compression = check_readable(image), compression_of(image)
-    shape = image.tile_height, image.tile_width, image.tile_bands
+    shape = image.tile_depth * image.tile_height, image.tile_width, image.tile_bands
     decoder = TileDecoder(compression, image.fill_order, layout, *shape, image_codec(image))
     try:
-        out = np.empty((image.bands, wanted.height, wanted.width), layout.dtype)
+        out = np.empty((*image.shape[:-2], wanted.height, wanted.width), layout.dtype)
     except (MemoryError, ValueError) as error:
         raise TiffUnsupportedError(
             "the image is larger than memory",
             url=image.url,
             ifd=image.ifd,
-            found=f"{image.bands} bands of {wanted.width} x {wanted.height} pixels",
+            found=f"{math.prod(image.shape[:-2])} bands of {wanted.width} x {wanted.height} pixels",
             way_out="read it by windows",
         ) from error
     fill = parse_nodata(scene.text(Tag.GDALNodata) or "", out.dtype)
-    tiles = plan(source, scene, wanted, out)
+    tiles = (plan_volume if image.is_volume else plan)(source, scene, wanted, out)
     try:
         execute(tiles, decoder, fill_value=0 if fill is None else fill, threads=threads)
     except TiffError as error:

@@ -12,7 +12,7 @@ from tiff_codecs.gpu.plan import ReadPlan, Target
 from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
-from virtual_cog._plan import Window, parse_window
+from virtual_cog._plan import Window, parse_window, plan_volume
 from virtual_cog._tags import Tag
 
 if TYPE_CHECKING:
@@ -38,12 +38,15 @@ def read_scene_gpu(
     wanted = parse_window(image, window)
     layout = check_readable(image)
     where: Device = parse_device(device)
-    shape = (image.bands, wanted.height, wanted.width)
+    shape = (*image.shape[:-2], wanted.height, wanted.width)
+    fill = parse_nodata(scene.text(Tag.GDALNodata) or "", layout.dtype)
     with where.current():
         out = where.output(shape, layout.dtype, out)
+        if image.is_volume:
+            _read_volume(source, scene, wanted, out, where, fill)
+            return out
         plan, whole = plan_scene(source, scene, wanted, out)
         if not whole:
-            fill = parse_nodata(scene.text(Tag.GDALNodata) or "", layout.dtype)
             out[...] = 0 if fill is None else fill
         with where.stream() as stream:
             execute(plan, out, stream, memory_limit=where.memory_limit, strict=where.strict)
@@ -95,6 +98,56 @@ def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) 
         place=np.stack([plane, row, col], axis=1),
     )
     return plan, bool(present.all())
+
+
+def _read_volume(
+    source: Source, scene: Scene, window: Window, out: cupy.ndarray, where: Device, fill: np.generic | None
+) -> None:
+    """Decode the tiles of a volume one behind the other, and copy from each what is wanted of its slices."""
+    import cupy
+
+    image = scene.image
+    tiles = list(plan_volume(source, scene, window, out))
+    present = [tile for tile in tiles if tile.file is not None]
+    if len(present) < len(tiles):
+        out[...] = 0 if fill is None else fill
+    if not present:
+        return
+    number = len(present)
+    bands, rows, cols = image.tile_bands, image.tile_depth * image.tile_height, image.tile_width
+    place = np.array([tile.place for tile in present])
+    stored = np.full(number, rows)
+    if image.last_strip_rows is not None:
+        stored[place[:, 2] == image.grid[2] - 1] = image.last_strip_rows
+    pixels = cupy.empty((number, bands, rows, cols), out.dtype)
+    each, zero = np.full(number, 1, np.int32), np.zeros(number, np.int32)
+    plan = ReadPlan(
+        compression=compression_of(image),
+        fill_order=image.fill_order,
+        layout=image.layout,
+        tile_rows=rows,
+        tile_cols=cols,
+        tile_bands=bands,
+        files=(source,),
+        file=zero,
+        offset=np.array([tile.start for tile in present], np.int64),
+        length=np.array([tile.end - tile.start for tile in present], np.int64),
+        stored_rows=_i4(stored),
+        target=Target(
+            np.arange(number, dtype=np.int64) * pixels.strides[0],
+            zero,
+            _i4(stored),
+            zero,
+            each * cols,
+            zero,
+            each * bands,
+        ),
+        place=place,
+    )
+    with where.stream() as stream:
+        execute(plan, pixels[0], stream, memory_limit=where.memory_limit, strict=where.strict)
+    for tile, decoded in zip(present, pixels, strict=True):
+        tile.target(decoded)  # type: ignore[operator]
 
 
 def _i4(values: NDArray[Any]) -> NDArray[np.int32]:
