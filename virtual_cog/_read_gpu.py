@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,20 +38,60 @@ def read_scene_gpu(
     image = scene.image
     wanted = parse_window(image, window)
     layout = check_readable(image)
-    where: Device = parse_device(device)
-    shape = (*image.shape[:-2], wanted.height, wanted.width)
-    fill = parse_nodata(scene.text(Tag.GDALNodata) or "", layout.dtype)
+    where = parse_device(device)
     with where.current():
-        out = where.output(shape, layout.dtype, out)
-        if image.is_volume:
-            _read_volume(source, scene, wanted, out, where, fill)
-            return out
-        plan, whole = plan_scene(source, scene, wanted, out)
-        if not whole:
-            out[...] = 0 if fill is None else fill
-        with where.stream() as stream:
-            execute(plan, out, stream, memory_limit=where.memory_limit, strict=where.strict)
+        out = where.output((*image.shape[:-2], wanted.height, wanted.width), layout.dtype, out)
+        _read_into(out[None], source, [scene], wanted, where)
     return out
+
+
+def read_pages_gpu(
+    source: Source,
+    pages: Sequence[Scene],
+    window: Sequence[int] | None = None,
+    *,
+    device: str = "gpu",
+    out: Any = None,  # noqa: ANN401 - a CuPy array
+) -> cupy.ndarray:
+    """Read the pixels of the pages of a stack into device memory: shape (pages, bands, height, width)."""
+    image = pages[0].image
+    wanted = parse_window(image, window)
+    layout = check_readable(image)
+    where = parse_device(device)
+    with where.current():
+        out = where.output((len(pages), *image.shape[:-2], wanted.height, wanted.width), layout.dtype, out)
+        _read_into(out, source, pages, wanted, where)
+    return out
+
+
+def _read_into(out: cupy.ndarray, source: Source, pages: Sequence[Scene], window: Window, where: Device) -> None:
+    """Read ``window`` of all pages, each to its part of ``out``; the device is the current one."""
+    nodata = parse_nodata(pages[0].text(Tag.GDALNodata) or "", out.dtype)
+    fill = 0 if nodata is None else nodata
+    if pages[0].image.is_volume:
+        for page, part in zip(pages, out, strict=True):
+            _read_volume(source, page, window, part, where, fill)
+        return
+    plans, whole = zip(*(plan_scene(source, page, window, out[n]) for n, page in enumerate(pages)), strict=True)
+    if not all(whole):
+        out[...] = fill
+    with where.stream() as stream:
+        plan = plans[0] if len(plans) == 1 else _joined(plans, out.strides[0])
+        execute(plan, out[0], stream, memory_limit=where.memory_limit, strict=where.strict)
+
+
+def _joined(plans: Sequence[ReadPlan], page_bytes: int) -> ReadPlan:
+    """The plans of the pages of a stack as one, whose result begins with the first page."""
+
+    def column(name: str) -> Any:  # noqa: ANN401 - an array
+        return np.concatenate([getattr(plan, name) for plan in plans])
+
+    pages = [np.full(len(plan), number) for number, plan in enumerate(plans)]
+    targets = {name: np.concatenate([getattr(plan.target, name) for plan in plans]) for name in Target.__slots__}
+    targets["offset"] += np.concatenate(pages) * page_bytes
+    names = ("file", "offset", "length", "stored_rows")
+    place = np.column_stack([np.concatenate(pages), column("place")])
+    return replace(plans[0], target=Target(**targets), place=place, **{name: column(name) for name in names})
 
 
 def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) -> tuple[ReadPlan, bool]:
@@ -101,7 +142,12 @@ def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) 
 
 
 def _read_volume(
-    source: Source, scene: Scene, window: Window, out: cupy.ndarray, where: Device, fill: np.generic | None
+    source: Source,
+    scene: Scene,
+    window: Window,
+    out: cupy.ndarray,
+    where: Device,
+    fill: Any,  # noqa: ANN401 - a scalar
 ) -> None:
     """Decode the tiles of a volume one behind the other, and copy from each what is wanted of its slices."""
     import cupy
@@ -110,7 +156,7 @@ def _read_volume(
     tiles = list(plan_volume(source, scene, window, out))
     present = [tile for tile in tiles if tile.file is not None]
     if len(present) < len(tiles):
-        out[...] = 0 if fill is None else fill
+        out[...] = fill
     if not present:
         return
     number = len(present)

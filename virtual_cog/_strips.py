@@ -37,7 +37,7 @@ def in_even_strips(image: Image, tiles: TileTable) -> tuple[Image, TileTable]:
         The image with another `tile_height`, and the table of the new strips; both as they were where the image is
         compressed or in tiles, where a strip is missing, or where bytes lie between two strips of a band.
     """
-    if not _has_free_rows(image) or not _are_contiguous(image, tiles):
+    if not _has_free_rows(image) or not are_contiguous(image, tiles):
         return image, tiles
     row_bytes = tile_bytes(image, 1)
     rows = strip_rows(image.height, row_bytes)
@@ -69,8 +69,8 @@ def _has_free_rows(image: Image) -> bool:
     return image.compression == 1 and not image.tiled and not image.is_volume and image.subsampling == (1, 1)
 
 
-def _are_contiguous(image: Image, tiles: TileTable) -> bool:
-    """Whether the strips of each band (or of all) lie one behind the other, from the first row to the last."""
+def are_contiguous(image: Image, tiles: TileTable) -> bool:
+    """Whether the uncompressed strips of each band (or of all) lie one behind the other, from the first to the last."""
     if tile_bytes(image, image.height) > int(tiles.counts.sum()):
         return False  # which also keeps the sizes of damaged images from being too large for a number
     sizes = np.full((1, image.grid[1], 1), tile_bytes(image, image.tile_height), np.uint64)
