@@ -148,7 +148,8 @@ def test_the_mask_beside_one_image(tmp_path, driver, level):
     """As in a pyramid: for each band, 1 where GDAL's mask is 255."""
     rows, cols = np.ogrid[:300, :260]
     mask = (rows - 150) ** 2 + (cols - 130) ** 2 < 10_000
-    path = write(tmp_path / "a.tif", np.ones((3, 300, 260), "u1"), mask=mask, driver=driver, overviews=[2, 4])
+    options = {"driver": "COG", "overview_count": 2} if driver == "COG" else {"overviews": [2, 4]}
+    path = write(tmp_path / "a.tif", np.ones((3, 300, 260), "u1"), mask=mask, **options)
     with rasterio.open(path, **({} if level is None else {"overview_level": level})) as file:
         expected = file.dataset_mask(), file.read_masks()
     store = virtual_cog.open_store(path, overview_level=level, mask=True)

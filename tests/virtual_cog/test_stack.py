@@ -83,7 +83,7 @@ def test_pages_that_are_volumes(tmp_path):
 def test_through_virtualizarr_and_xarray(tmp_path):
     pixels = noise(4, 1, 40, 50)
     path = tmp_path / "a.tif"
-    tifffile.imwrite(path, pixels[:, 0], compression="zlib")
+    tifffile.imwrite(path, pixels[:, 0], compression="zlib", photometric="minisblack")
     registry = ObjectStoreRegistry({"file://": LocalStore()})
     parser = virtual_cog.COGParser(layout="stack", ifd=1)
     with virtualizarr.open_virtual_dataset(str(path), registry=registry, parser=parser) as ds:
@@ -177,7 +177,7 @@ def test_an_image_that_is_no_stack_is_one_page(tmp_path):
 
 def test_damage_is_told_with_its_page(tmp_path):
     path = tmp_path / "a.tif"
-    tifffile.imwrite(path, noise(3, 40, 50), compression="zlib", rowsperstrip=20)
+    tifffile.imwrite(path, noise(3, 40, 50), compression="zlib", rowsperstrip=20, photometric="minisblack")
     with tifffile.TiffFile(path) as file:
         at = file.pages[2].dataoffsets[1]
     content = bytearray(path.read_bytes())
