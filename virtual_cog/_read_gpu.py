@@ -150,8 +150,6 @@ def _read_volume(
     fill: Any,  # noqa: ANN401 - a scalar
 ) -> None:
     """Decode the tiles of a volume one behind the other, and copy from each what is wanted of its slices."""
-    import cupy
-
     image = scene.image
     tiles = list(plan_volume(source, scene, window, out))
     present = [tile for tile in tiles if tile.file is not None]
@@ -165,7 +163,7 @@ def _read_volume(
     stored = np.full(number, rows)
     if image.last_strip_rows is not None:
         stored[place[:, 2] == image.grid[2] - 1] = image.last_strip_rows
-    pixels = cupy.empty((number, bands, rows, cols), out.dtype)
+    pixels = where.output((number, bands, rows, cols), out.dtype)
     each, zero = np.full(number, 1, np.int32), np.zeros(number, np.int32)
     plan = ReadPlan(
         compression=compression_of(image),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -111,3 +113,11 @@ def test_what_is_refused(tmp_path):
     path.write_bytes(file.bytes())
     with pytest.raises(TiffFormatError, match="too short"):
         virtual_cog.read(path)
+
+
+def test_the_command_writes_them(tmp_path):
+    pixels = np.random.default_rng(1).integers(0, 250, (1, *SHAPE), "u1")
+    write(tmp_path / "a.tif", pixels, **FORMS["deflate"])
+    command = [sys.executable, "-m", "virtual_cog", "read", str(tmp_path / "a.tif"), "-o", str(tmp_path / "a.npy")]
+    subprocess.run(command, check=True, capture_output=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), pixels)

@@ -61,8 +61,9 @@ def read(
 ) -> None:
     """Decode an image, and say how fast.
 
-    Pixels are as stored, in the order (bands, rows, columns), of a volume (bands, slices, rows, columns): no scaling,
-    masking or colour conversion.
+    Pixels are as stored, in the order (bands, rows, columns): no scaling, masking or colour conversion.
+
+    Volumes have an axis of slices before the rows.
 
     Args:
         url: A local path or a URL (http, https, s3, gs, az).
