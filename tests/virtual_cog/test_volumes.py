@@ -115,6 +115,14 @@ def test_what_is_refused(tmp_path):
         virtual_cog.read(path)
 
 
+def test_info_tells_of_their_depth(tmp_path):
+    pixels = np.zeros((3, *SHAPE), "u2")
+    write(tmp_path / "a.tif", pixels, rowsperstrip=10)
+    (ifd,) = virtual_cog.describe(tmp_path / "a.tif").ifds
+    assert (ifd.depth, ifd.bands, ifd.tile_count) == (10, 3, 70)
+    assert ifd.pixel_bytes == ifd.stored_bytes == pixels.nbytes
+
+
 def test_the_command_writes_them(tmp_path):
     pixels = np.random.default_rng(1).integers(0, 250, (1, *SHAPE), "u1")
     write(tmp_path / "a.tif", pixels, **FORMS["deflate"])
