@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import rasterio
 import tifffile
+import xarray as xr
 import zarr
 from obspec_utils.registry import ObjectStoreRegistry
+from obstore.store import LocalStore
+from virtualizarr import open_virtual_dataset
 
 import virtual_cog
 from counting import CountingStore
@@ -169,3 +172,20 @@ def test_compressed_strips_and_tiles_stay(tmp_path):
     ):
         tifffile.imwrite(tmp_path / "a.tif", pixels[0], **options)
         assert check(tmp_path / "a.tif", pixels).chunks == chunks
+
+
+@pytest.mark.parametrize("bands", [1, 3])
+def test_scenes_with_other_strips_are_put_together(tmp_path, bands):
+    registry = ObjectStoreRegistry({"file://": LocalStore()})
+    pixels = noise(2, 1201, 1999, bands, dtype="u2")
+    scenes = []
+    for number, rows in enumerate((1, 1201)):
+        path = tmp_path / f"{number}.tif"
+        tifffile.imwrite(path, pixels[number], rowsperstrip=rows, photometric="rgb" if bands == 3 else "minisblack")
+        scenes.append(open_virtual_dataset(str(path), registry=registry, parser=virtual_cog.COGParser()))
+    stack = xr.concat(scenes, dim="time", coords="minimal", compat="override", combine_attrs="drop_conflicts")
+    array = stack["band_data"].data
+    assert array.metadata.chunks == (1, *scenes[0]["band_data"].data.metadata.chunks)
+    references = array.manifest.dict()
+    assert {entry["path"].rpartition("/")[2] for entry in references.values()} == {"0.tif", "1.tif"}
+    assert sum(entry["length"] for entry in references.values()) == pixels.nbytes
