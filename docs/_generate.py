@@ -96,7 +96,7 @@ Known compressions that are not decoded. `virtual-cog info` describes such files
 {refused}
 
 Whatever the compression, these are refused too: bands of different types in one image, YCbCr with subsampled colour,
-and tiles with more than one slice (ImageDepth or TileDepth above 1).
+and volumes (ImageDepth or TileDepth above 1) whose tiles are images of a format of their own.
 """
 
 

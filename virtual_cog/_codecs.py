@@ -65,17 +65,18 @@ def check_readable(image: Image) -> TileLayout:
             supported="1, 2 or 4 columns and rows, three interleaved bands of 8 bits, no predictor",
             way_out="rewrite the file as RGB, e.g. `gdal_translate -co PHOTOMETRIC=RGB`",
         )
-    if image.depth > 1:
+    codec = image_codec(image)
+    if image.is_volume and codec is not None:
         raise TiffUnsupportedError(
-            "tiles of more than one slice (a volume)",
+            "a volume in tiles that are images",
             url=image.url,
             ifd=image.ifd,
             tag=tag_name(Tag.ImageDepth),
-            found=f"depth {image.depth}",
-            supported="depth 1",
+            found=f"depth {image.depth}, and tiles of the kind {codec.codec_name}",
+            supported="volumes without compression, or with one of bytes (DEFLATE, LZW, ZSTD, LZMA, PackBits)",
             way_out="write the slices as pages of their own",
         )
-    return image.layout if image_codec(image) is None else plain_layout(image.dtype)
+    return image.layout if codec is None else plain_layout(image.dtype)
 
 
 def _can_upsample(image: Image) -> bool:
@@ -117,7 +118,8 @@ def codec_chain(image: Image) -> Chain:
         return [serializer]
     if plain and compression.name == "deflate" and not image.strip_is_cut:
         return [serializer, ZARR_DEFLATE]
-    chain: Chain = [(TileCodec(layout.canonical()) if coded is None else coded).to_dict()]
+    depth = image.tile_depth if image.is_volume else None
+    chain: Chain = [(TileCodec(layout.canonical(), depth) if coded is None else coded).to_dict()]
     if compression.codec is not None:
         chain.append({"name": f"tiff_codecs.{compression.name}"})
     if image.fill_order != 1:

@@ -33,6 +33,8 @@ class IfdInfo:
     width: int | None = None
     height: int | None = None
     bands: int | None = None
+    depth: int | None = None
+    """Slices of a volume; 1 for any other image."""
     dtype: str | None = None
     """NumPy's name of the type pixels are read as; None when there is no such type."""
     bits_per_sample: tuple[int, ...] | None = None

@@ -67,8 +67,11 @@ class Image:
     """Rows of a tile; of a strip: RowsPerStrip, at most the image's height."""
     subsampling: tuple[int, int]
     """YCbCrSubSampling; (1, 1) for every other photometric interpretation."""
-    depth: int
     extra_samples: tuple[int, ...]
+    depth: int = 1
+    """Slices of a volume (ImageDepth)."""
+    tile_depth: int = 1
+    """Slices that one tile of a volume holds (TileDepth)."""
     strip_is_cut: bool = False
     """The only strip is shorter than RowsPerStrip: some writers fill it up with rows that the image does not have."""
     jpeg_tables: bytes = b""
@@ -95,13 +98,27 @@ class Image:
         return 1 if self.planar else self.bands
 
     @property
-    def grid(self) -> tuple[int, int, int]:
-        """Number of tiles as (planes, rows, columns); their order in the file's tables is C order."""
-        return (
-            self.bands if self.planar else 1,
-            -(-self.height // self.tile_height),
-            -(-self.width // self.tile_width),
-        )
+    def is_volume(self) -> bool:
+        """Whether pixels have a depth: an axis between bands and rows."""
+        return self.depth > 1 or self.tile_depth > 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The array's: (bands, height, width), of a volume (bands, depth, height, width)."""
+        return (self.bands, *((self.depth,) if self.is_volume else ()), self.height, self.width)
+
+    @property
+    def tile_shape(self) -> tuple[int, ...]:
+        """Of one tile, with the axes of :attr:`shape`."""
+        return (self.tile_bands, *((self.tile_depth,) if self.is_volume else ()), self.tile_height, self.tile_width)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Number of tiles along each axis, that of a pixel's bands first: 1 unless planar.
+
+        The order of tiles in the file's tables is C order.
+        """
+        return tuple(-(-side // tile) for side, tile in zip(self.shape, self.tile_shape, strict=True))
 
     @property
     def last_strip_rows(self) -> int | None:
@@ -250,8 +267,9 @@ def image_from_ifd(ifd: Ifd, url: str) -> Image:
         tile_width=tile_width,
         tile_height=tile_height,
         subsampling=subsampling,
-        depth=max(ifd.integer(Tag.ImageDepth, 1), ifd.integer(Tag.TileDepth, 1)),
         extra_samples=_numbers(ifd, Tag.ExtraSamples),
+        depth=max(1, ifd.integer(Tag.ImageDepth, 1)),
+        tile_depth=max(1, ifd.integer(Tag.TileDepth, 1)) if tiled else 1,
         strip_is_cut=strip_is_cut,
         jpeg_tables=_bytes(ifd, Tag.JPEGTables),
         t4_options=ifd.integer(Tag.T4Options, 0),

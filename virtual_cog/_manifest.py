@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,14 +27,18 @@ from virtual_cog._codecs import codec_chain
 from virtual_cog._multiscales import pyramid_attributes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from virtual_cog._image import Image
     from virtual_cog._pyramid import Level
     from virtual_cog._scene import Scene
+    from virtual_cog._stack import Stack
+    from virtual_cog._tiles import TileTable
 
 DATA = "band_data"
 MASK = "mask"
 DIMENSIONS = ("band", "y", "x")
+VOLUME_DIMENSIONS = ("band", "z", "y", "x")
 
 CHUNK_KEYS: dict[str, Any] = {"name": "default", "configuration": {"separator": "."}}
 """VirtualiZarr lists an array's chunks only when this separates their indices."""
@@ -56,12 +61,29 @@ def scene_group(scene: Scene, mask: Scene | None = None, geo: Georeference | Non
     Raises:
         TiffUnsupportedError: the pixels are stored in a way that is not read.
     """
-    image = scene.image
     geo = geo or georeference(scene)
     arrays = {DATA: data_array(scene, geo)}
     if mask is not None:
-        arrays[MASK] = mask_array(mask, image.bands, geo)
-    coordinates = {"band": _inline(np.arange(1, image.bands + 1), ("band",), {})}
+        arrays[MASK] = mask_array(mask, scene.image.bands, geo)
+    return _image_group(scene, geo, arrays)
+
+
+def stack_group(stack: Stack) -> ManifestGroup:
+    """Build the group of a stack: ``band_data`` with an axis ``page`` in front; all else is the first page's."""
+    geo = georeference(stack.first)
+    pages = _inline(np.array(stack.numbers), ("page",), {})
+    return _image_group(stack.first, geo, {DATA: stack_array(stack, geo)}, {"page": pages})
+
+
+def _image_group(
+    scene: Scene,
+    geo: Georeference,
+    arrays: dict[str, ManifestArray],
+    coordinates: Mapping[str, ManifestArray] = MappingProxyType({}),
+) -> ManifestGroup:
+    """Put coordinates and attributes beside the arrays of an image."""
+    image = scene.image
+    coordinates = {**coordinates, "band": _inline(np.arange(1, image.bands + 1), ("band",), {})}
     if geo.transform is not None and not geo.transform.is_rotated:
         if max(image.width, image.height) > MOST_COORDINATES:
             size = f"{image.width} x {image.height} pixels"
@@ -91,9 +113,19 @@ def pyramid_group(levels: Sequence[Level]) -> ManifestGroup:
 
 
 def data_array(scene: Scene, geo: Georeference) -> ManifestArray:
-    """Build the array of an image's pixels: shape (bands, height, width), a chunk for each tile."""
-    attributes, fill_value = band_attributes(scene, geo)
-    return _tile_array(scene, scene.image.bands, attributes, fill_value)
+    """Build the array of an image's pixels: shape (bands, height, width), a chunk for each tile.
+
+    Volumes have the shape (bands, depth, height, width).
+    """
+    image = scene.image
+    return _tile_array(image, scene.tiles, image.shape, image.tile_shape, *band_attributes(scene, geo))
+
+
+def stack_array(stack: Stack, geo: Georeference) -> ManifestArray:
+    """Build the array of a stack: shape (pages, bands, height, width), a chunk for each tile of each page."""
+    image = stack.first.image
+    shape = (len(stack.pages), *image.shape)
+    return _tile_array(image, stack.tiles, shape, (1, *image.tile_shape), *band_attributes(stack.first, geo))
 
 
 def mask_array(mask: Scene, bands: int, geo: Georeference) -> ManifestArray:
@@ -101,22 +133,29 @@ def mask_array(mask: Scene, bands: int, geo: Georeference) -> ManifestArray:
 
     A mask for all bands has each of its tiles referred to by each band.
     """
-    return _tile_array(mask, bands, mask_attributes(mask, geo), None)
+    image = mask.image
+    return _tile_array(image, mask.tiles, (bands, *image.shape[1:]), image.tile_shape, mask_attributes(mask, geo), None)
 
 
-def _tile_array(scene: Scene, bands: int, attributes: dict[str, Any], fill_value: Any) -> ManifestArray:  # noqa: ANN401
-    image, tiles = scene.image, scene.tiles
+def _tile_array(
+    image: Image,
+    tiles: TileTable,
+    shape: tuple[int, ...],
+    tile_shape: tuple[int, ...],
+    attributes: dict[str, Any],
+    fill_value: Any,  # noqa: ANN401
+) -> ManifestArray:
+    dimensions = VOLUME_DIMENSIONS if image.is_volume else DIMENSIONS
     metadata = _array_metadata(
-        (bands, image.height, image.width),
+        shape,
         image.dtype,
-        (image.tile_bands, image.tile_height, image.tile_width),
+        tile_shape,
         codec_chain(image),
         attributes,
-        DIMENSIONS,
+        dimensions if len(shape) == len(dimensions) else ("page", *dimensions),
         fill_value,
     )
-    planes, rows, columns = image.grid
-    grid = (planes if bands == image.bands else bands, rows, columns)
+    grid = tuple(-(-side // tile) for side, tile in zip(shape, tile_shape, strict=True))
     url = np.array(image.url, np.dtypes.StringDType())
     missing = tiles.counts == 0
     paths = np.where(missing, np.array(MISSING, url.dtype), url) if missing.any() else url

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from virtualizarr.manifests import ManifestStore
 
 from tiff_codecs.errors import TiffOptionError, TiffWarning
-from virtual_cog._manifest import pyramid_group, scene_group
+from virtual_cog._manifest import pyramid_group, scene_group, stack_group
 from virtual_cog._options import whole_number
-from virtual_cog._pyramid import load_pyramid
+from virtual_cog._pyramid import load_masked, load_pyramid
 from virtual_cog._registry import normalize_url, registry_for, resolve
 from virtual_cog._scene import load_scene
 from virtual_cog._source import PREFETCH
+from virtual_cog._stack import load_stack
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from virtual_cog._source import Source
 
 
-type Layout = Literal["image", "pyramid"]
+type Layout = Literal["image", "pyramid", "stack"]
 """What a store holds: see :class:`COGParser`."""
 
 
@@ -38,8 +39,10 @@ class COGParser:
     The image becomes the variable ``band_data`` with the dimensions ``(band, y, x)`` at the root
     of the store, with coordinates ``band``, ``x`` and ``y`` of pixel centres (none on a rotated
     grid, or with ground control points alone) and a CF grid mapping ``spatial_ref``. Each tile or
-    strip is one chunk: all bands in it when pixels are interleaved, one band when planar.
-    Missing tiles are missing chunks, and nodata is the fill value.
+    strip is one chunk: all bands in it when pixels are interleaved, one band when planar. Uncompressed strips
+    that lie one behind the other become chunks of 1 to 4 MiB, whatever strips the file has.
+    Missing tiles are missing chunks, and nodata is the fill value. A volume (ImageDepth) has the dimensions
+    ``(band, z, y, x)``.
 
     With ``layout="pyramid"``, for ``open_virtual_datatree``, the image goes to the group ``0`` and its
     overviews to ``1``, ``2``, ... from fine to coarse, each with coordinates of its own. The root holds no
@@ -52,14 +55,23 @@ class COGParser:
     has it. An overview or mask in a compression that is not decoded is left out with a :class:`TiffWarning`; the
     other groups keep their names, so that overview n is always the group n + 1.
 
+    With ``layout="stack"`` all pages of the file from ``ifd`` on are one variable ``band_data`` with the dimensions
+    ``(page, band, y, x)``; the coordinate ``page`` is the index of each page's IFD. Overviews, thumbnails (marked as
+    such) and masks are no pages. Pages must have the same size, type, tiles, codecs and nodata: one that differs is
+    refused, by name. Coordinates and attributes are the first page's. A stack of ImageJ's that has one IFD for all of
+    its images is one of so many pages.
+
     Attributes:
         ifd: index of the image in the file; 0 is the first, `virtual-cog info` lists them.
         overview_level: with the layout "image", which overview of that image to take in its place: 0 is the
             finest, None the image itself.
-        layout: ``"image"``, one image at the root, or ``"pyramid"``, a group for each level.
+        layout: ``"image"``, one image at the root; ``"pyramid"``, a group for each level; ``"stack"``, all pages as one
+            array.
         prefetch: bytes of the first request; a file whose IFDs lie within takes no other.
         ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
             and Cr, with shared chroma samples repeated.
+        mask: with the layout "image", whether the transparency mask of the image (or of the overview) is to stand
+            beside it as ``mask``, as in a pyramid; there is none where the file has none.
     """
 
     ifd: int = 0
@@ -67,6 +79,7 @@ class COGParser:
     layout: Layout = "image"
     prefetch: int = PREFETCH
     ycbcr: YCbCr = "rgb"
+    mask: bool = False
 
     def __post_init__(self) -> None:
         """Check the options.
@@ -79,13 +92,27 @@ class COGParser:
         if self.overview_level is not None:
             whole_number(self.overview_level, "overview level")
         if self.layout not in get_args(Layout.__value__):
-            raise TiffOptionError("unknown layout", found=repr(self.layout), supported='"image" or "pyramid"')
+            raise TiffOptionError("unknown layout", found=repr(self.layout), supported='"image", "pyramid" or "stack"')
         if self.layout == "pyramid" and self.overview_level is not None:
             raise TiffOptionError(
                 "a pyramid has all overviews",
                 found=f'layout="pyramid" and overview_level={self.overview_level!r}',
                 supported="one of the two",
                 way_out="leave overview_level out: overview n is the pyramid's group n + 1",
+            )
+        if self.layout == "stack" and self.overview_level is not None:
+            raise TiffOptionError(
+                "a stack is of full images",
+                found=f'layout="stack" and overview_level={self.overview_level!r}',
+                supported="one of the two",
+                way_out="open each page's overview by itself",
+            )
+        if self.mask and self.layout != "image":
+            raise TiffOptionError(
+                "mask is for one image",
+                found=f'layout="{self.layout}" and mask={self.mask!r}',
+                supported='layout="image"',
+                way_out="leave it out: a pyramid has its masks, and a stack has none",
             )
 
     def __call__(self, url: str, registry: ObjectStoreRegistry[Any]) -> ManifestStore:
@@ -110,8 +137,13 @@ class COGParser:
         if self.layout == "pyramid":
             levels = source.drive(load_pyramid(directory, self.ifd))
             return pyramid_group([replace(level, scene=level.scene.with_ycbcr(self.ycbcr)) for level in levels])
-        scene = source.drive(load_scene(directory, self.ifd, self.overview_level))
-        return scene_group(scene.with_ycbcr(self.ycbcr))
+        if self.layout == "stack":
+            return stack_group(source.drive(load_stack(directory, self.ifd)).with_ycbcr(self.ycbcr))
+        if self.mask:
+            scene, mask = source.drive(load_masked(directory, self.ifd, self.overview_level))
+        else:
+            scene, mask = source.drive(load_scene(directory, self.ifd, self.overview_level)), None
+        return scene_group(scene.with_ycbcr(self.ycbcr), mask)
 
 
 def _warn_of_percent(url: str) -> None:
@@ -148,6 +180,7 @@ def open_store(
     overview_level: int | None = None,
     layout: Layout = "image",
     ycbcr: YCbCr = "rgb",
+    mask: bool = False,
 ) -> ManifestStore:
     """Open a TIFF as a read-only Zarr store, e.g. for ``zarr.open_group``, ``xarray.open_zarr`` or ``open_datatree``.
 
@@ -157,8 +190,9 @@ def open_store(
             that the environment has credentials for.
         ifd: index of the image in the file.
         overview_level: which overview of that image to take in its place: 0 is the finest.
-        layout: ``"image"``, or ``"pyramid"`` for the image with its overviews and masks.
+        layout: ``"image"``, ``"pyramid"`` for the image with its overviews and masks, or ``"stack"`` for all pages.
         ycbcr: ``"rgb"`` or ``"stored"``: see :class:`COGParser`.
+        mask: with the layout "image", whether the image's transparency mask is to stand beside it as ``mask``.
 
     Returns:
         A store whose root group holds ``band_data``, or the groups ``0``, ``1``, ... (see :class:`COGParser`).
@@ -167,5 +201,5 @@ def open_store(
         TiffError: one of its kinds says what is wrong with the file, the store or the arguments.
     """
     full = normalize_url(url)
-    parser = COGParser(ifd=ifd, overview_level=overview_level, layout=layout, ycbcr=ycbcr)
+    parser = COGParser(ifd=ifd, overview_level=overview_level, layout=layout, ycbcr=ycbcr, mask=mask)
     return parser(full, registry_for(full) if registry is None else registry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,3 +91,43 @@ def plan(source: Source, scene: Scene, window: Window, out: NDArray[Any]) -> Ite
         target = out[bands, y0 - window.row : y1 - window.row, x0 - window.col : x1 - window.col]
         file = source if count else None
         yield TileRead(file, start, start + count, rows, (0, y0 - top, x0 - left), target, (plane, row, col))
+
+
+def plan_volume(source: Source, scene: Scene, window: Window, out: NDArray[Any]) -> Iterator[TileRead]:
+    """The tiles that fill ``window`` in all slices of a volume, in the order of the file.
+
+    A tile is taken whole: its slices lie one below the other in it, and not so in ``out``.
+
+    Args:
+        source: the file.
+        scene: the volume.
+        window: what is wanted of each slice.
+        out: where it goes: shape (bands, depth, height, width) of the window.
+    """
+    image, tiles = scene.image, scene.tiles
+    depth, height, width = image.tile_shape[1:]
+    first_row, last_row = window.row // height, (window.row + window.height - 1) // height
+    first_col, last_col = window.col // width, (window.col + window.width - 1) // width
+    part = np.s_[:, :, first_row : last_row + 1, first_col : last_col + 1]
+    offsets, counts = tiles.offsets[part], tiles.counts[part]
+    order = np.argsort(offsets, axis=None)
+    for at in zip(*(axis.tolist() for axis in np.unravel_index(order, offsets.shape)), strict=True):
+        plane, layer, row, col = at[0], at[1], at[2] + first_row, at[3] + first_col
+        front, top, left = layer * depth, row * height, col * width
+        z1 = min(front + depth, image.depth)
+        y0, y1 = max(top, window.row), min(top + height, window.row + window.height)
+        x0, x1 = max(left, window.col), min(left + width, window.col + window.width)
+        bands = slice(plane, plane + 1) if image.planar else slice(None)
+        target = out[bands, front:z1, y0 - window.row : y1 - window.row, x0 - window.col : x1 - window.col]
+        wanted = np.s_[:, : z1 - front, y0 - top : y1 - top, x0 - left : x1 - left]
+        start, count = int(offsets[at]), int(counts[at])
+        place = (plane, layer, row, col)
+        if count:
+            store = partial(_store, target, wanted, image.tile_shape)
+            yield TileRead(source, start, start + count, depth * height, (0, 0, 0), store, place)
+        else:
+            yield TileRead(None, 0, 0, depth * height, (0, 0, 0), target, place)
+
+
+def _store(target: NDArray[Any], wanted: tuple[slice, ...], tile_shape: tuple[int, ...], tile: NDArray[Any]) -> None:
+    target[...] = tile.reshape(tile_shape)[wanted]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tiff_codecs.errors import TiffUnsupportedError, TiffWarning
 from virtual_cog._codecs import check_readable
 from virtual_cog._family import family_of, size_of
-from virtual_cog._scene import load_scenes
+from virtual_cog._scene import find_image, load_scenes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,6 +66,27 @@ def load_pyramid(directory: Directory, index: int) -> Steps[list[Level]]:
             continue
         levels.append(Level(number, scene, _usable(mask_scenes.get(number), scene)))
     return levels
+
+
+def load_masked(directory: Directory, index: int, overview_level: int | None) -> Steps[tuple[Scene, Scene | None]]:
+    """Read all of an image (or of an overview of it) and of its mask that their manifests need, in one go.
+
+    Returns:
+        The image, and its mask where it has one that is decoded.
+
+    Raises:
+        TiffError: as :func:`virtual_cog._scene.load_scene` does.
+
+    Warns:
+        TiffWarning: a mask is there, but is left out; says why.
+    """
+    ifd, main = yield from find_image(directory, index, overview_level)
+    family = yield from family_of(directory, main.index)
+    levels = (family.image, *family.overviews)
+    masks = _match(levels, family.masks)
+    mask = next((masks[n] for n, level in enumerate(levels) if level is ifd and n in masks), None)
+    scene, *found = yield from load_scenes(directory, [ifd] if mask is None else [ifd, mask], main)
+    return scene, _usable(found[0] if found else None, scene)
 
 
 def _match(levels: Sequence[Ifd], masks: Sequence[Ifd]) -> dict[int, Ifd]:

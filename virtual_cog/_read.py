@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,18 +16,21 @@ from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
 from virtual_cog._options import whole_number
-from virtual_cog._plan import parse_window, plan
+from virtual_cog._plan import Window, parse_window, plan, plan_volume
 from virtual_cog._registry import resolve
-from virtual_cog._scene import PIXEL_TAGS, Scene, load_scene
+from virtual_cog._scene import PIXEL_TAGS, load_scene
+from virtual_cog._stack import STACK_TAGS, load_stack
 from virtual_cog._tags import Tag
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from obspec_utils.registry import ObjectStoreRegistry
 
+    from tiff_codecs.cpu.plan import TileRead
     from virtual_cog._image import YCbCr
+    from virtual_cog._scene import Scene
     from virtual_cog._source import Source
 
 
@@ -40,6 +45,7 @@ def read(
     registry: ObjectStoreRegistry[Any] | None = None,
     threads: int | None = None,
     ycbcr: YCbCr = "rgb",
+    layout: Literal["image", "stack"] = "image",
 ) -> Any:  # noqa: ANN401 - NumPy's array or CuPy's
     """Read the pixels of one image of a TIFF.
 
@@ -56,9 +62,12 @@ def read(
         threads: how many tiles are decoded at once; None takes the number of cores.
         ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
             and Cr, with shared chroma samples repeated.
+        layout: ``"image"`` reads one image; ``"stack"`` all pages from ``ifd`` on, which must have the same size, type
+            and codecs (see :class:`COGParser`).
 
     Returns:
-        An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order.
+        An array (NumPy's or CuPy's) of shape (bands, height, width) in the image's own type and native byte order;
+        a volume's shape is (bands, depth, height, width), and pages of a stack stand in an axis in front.
         Pixels are as stored: no scaling, masking or colour conversion, but that of ``ycbcr``. Missing tiles read as
         nodata, else 0.
 
@@ -77,38 +86,72 @@ def read(
         parse_device(device)  # before anything is read
     if threads is not None:
         threads = whole_number(threads, "number of threads", least=1)
+    if layout not in ("image", "stack"):
+        raise TiffOptionError("unknown layout", found=repr(layout), supported='"image" or "stack"')
+    if layout == "stack" and overview_level is not None:
+        raise TiffOptionError("a stack is of full images", found=f"overview_level={overview_level!r}")
     source = resolve(url, registry)
-    scene = source.drive(load_scene(source.open(), ifd, overview_level, metadata=PIXEL_TAGS)).with_ycbcr(ycbcr)
+    directory = source.open()
+    if layout == "stack":
+        pages = source.drive(load_stack(directory, ifd, metadata=STACK_TAGS)).with_ycbcr(ycbcr).pages
+    else:
+        scene = source.drive(load_scene(directory, ifd, overview_level, metadata=PIXEL_TAGS))
+        pages = (scene.with_ycbcr(ycbcr),)
     if device != "cpu":
-        from virtual_cog._read_gpu import read_scene_gpu
+        from virtual_cog._read_gpu import read_pages_gpu, read_scene_gpu
 
-        return read_scene_gpu(source, scene, window, device=device, out=out)
-    return read_scene(source, scene, window, threads)
+        if layout == "stack":
+            return read_pages_gpu(source, pages, window, device=device, out=out)
+        return read_scene_gpu(source, pages[0], window, device=device, out=out)
+    return (
+        read_pages(source, pages, window, threads)
+        if layout == "stack"
+        else read_scene(source, pages[0], window, threads)
+    )
 
 
 def read_scene(
     source: Source, scene: Scene, window: Sequence[int] | None = None, threads: int | None = None
 ) -> np.ndarray:
     """Read the pixels of a loaded scene (see :func:`read`)."""
-    image = scene.image
+    return read_pages(source, [scene], window, threads)[0]
+
+
+def read_pages(
+    source: Source, pages: Sequence[Scene], window: Sequence[int] | None = None, threads: int | None = None
+) -> np.ndarray:
+    """Read the pixels of loaded scenes that have all in common but where their tiles lie (see :func:`read`).
+
+    Returns:
+        Shape (pages, bands, height, width).
+    """
+    image = pages[0].image
     wanted = parse_window(image, window)
     layout, compression = check_readable(image), compression_of(image)
-    shape = image.tile_height, image.tile_width, image.tile_bands
-    decoder = TileDecoder(compression, image.fill_order, layout, *shape, image_codec(image))
+    tile = image.tile_depth * image.tile_height, image.tile_width, image.tile_bands
+    decoder = TileDecoder(compression, image.fill_order, layout, *tile, image_codec(image))
+    shape = (len(pages), *image.shape[:-2], wanted.height, wanted.width)
     try:
-        out = np.empty((image.bands, wanted.height, wanted.width), layout.dtype)
+        out = np.empty(shape, layout.dtype)
     except (MemoryError, ValueError) as error:
         raise TiffUnsupportedError(
             "the image is larger than memory",
             url=image.url,
             ifd=image.ifd,
-            found=f"{image.bands} bands of {wanted.width} x {wanted.height} pixels",
+            found=f"{math.prod(shape[:-2])} bands of {wanted.width} x {wanted.height} pixels",
             way_out="read it by windows",
         ) from error
-    fill = parse_nodata(scene.text(Tag.GDALNodata) or "", out.dtype)
-    tiles = plan(source, scene, wanted, out)
+    fill = parse_nodata(pages[0].text(Tag.GDALNodata) or "", out.dtype)
     try:
-        execute(tiles, decoder, fill_value=0 if fill is None else fill, threads=threads)
+        execute(_tiles(source, pages, wanted, out), decoder, fill_value=0 if fill is None else fill, threads=threads)
     except TiffError as error:
-        raise error.with_context(ifd=image.ifd) from error.__cause__
+        raise error.with_context(ifd=image.ifd if len(pages) == 1 else None) from error.__cause__
     return out
+
+
+def _tiles(source: Source, pages: Sequence[Scene], window: Window, out: np.ndarray) -> Iterator[TileRead]:
+    """The tiles that fill ``window`` of all pages; of several, a tile's place begins with the number of its page."""
+    for number, (page, part) in enumerate(zip(pages, out, strict=True)):
+        tiles = (plan_volume if page.image.is_volume else plan)(source, page, window, part)
+        for tile in tiles:
+            yield tile if len(pages) == 1 else replace(tile, place=(number, *tile.place))

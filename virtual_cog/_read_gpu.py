@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tiff_codecs.gpu.plan import ReadPlan, Target
 from virtual_cog._codecs import check_readable, compression_of
 from virtual_cog._image_codecs import image_codec
 from virtual_cog._nodata import parse_nodata
-from virtual_cog._plan import Window, parse_window
+from virtual_cog._plan import Window, parse_window, plan_volume
 from virtual_cog._tags import Tag
 
 if TYPE_CHECKING:
@@ -37,17 +38,60 @@ def read_scene_gpu(
     image = scene.image
     wanted = parse_window(image, window)
     layout = check_readable(image)
-    where: Device = parse_device(device)
-    shape = (image.bands, wanted.height, wanted.width)
+    where = parse_device(device)
     with where.current():
-        out = where.output(shape, layout.dtype, out)
-        plan, whole = plan_scene(source, scene, wanted, out)
-        if not whole:
-            fill = parse_nodata(scene.text(Tag.GDALNodata) or "", layout.dtype)
-            out[...] = 0 if fill is None else fill
-        with where.stream() as stream:
-            execute(plan, out, stream, memory_limit=where.memory_limit, strict=where.strict)
+        out = where.output((*image.shape[:-2], wanted.height, wanted.width), layout.dtype, out)
+        _read_into(out[None], source, [scene], wanted, where)
     return out
+
+
+def read_pages_gpu(
+    source: Source,
+    pages: Sequence[Scene],
+    window: Sequence[int] | None = None,
+    *,
+    device: str = "gpu",
+    out: Any = None,  # noqa: ANN401 - a CuPy array
+) -> cupy.ndarray:
+    """Read the pixels of the pages of a stack into device memory: shape (pages, bands, height, width)."""
+    image = pages[0].image
+    wanted = parse_window(image, window)
+    layout = check_readable(image)
+    where = parse_device(device)
+    with where.current():
+        out = where.output((len(pages), *image.shape[:-2], wanted.height, wanted.width), layout.dtype, out)
+        _read_into(out, source, pages, wanted, where)
+    return out
+
+
+def _read_into(out: cupy.ndarray, source: Source, pages: Sequence[Scene], window: Window, where: Device) -> None:
+    """Read ``window`` of all pages, each to its part of ``out``; the device is the current one."""
+    nodata = parse_nodata(pages[0].text(Tag.GDALNodata) or "", out.dtype)
+    fill = 0 if nodata is None else nodata
+    if pages[0].image.is_volume:
+        for page, part in zip(pages, out, strict=True):
+            _read_volume(source, page, window, part, where, fill)
+        return
+    plans, whole = zip(*(plan_scene(source, page, window, out[n]) for n, page in enumerate(pages)), strict=True)
+    if not all(whole):
+        out[...] = fill
+    with where.stream() as stream:
+        plan = plans[0] if len(plans) == 1 else _joined(plans, out.strides[0])
+        execute(plan, out[0], stream, memory_limit=where.memory_limit, strict=where.strict)
+
+
+def _joined(plans: Sequence[ReadPlan], page_bytes: int) -> ReadPlan:
+    """The plans of the pages of a stack as one, whose result begins with the first page."""
+
+    def column(name: str) -> Any:  # noqa: ANN401 - an array
+        return np.concatenate([getattr(plan, name) for plan in plans])
+
+    pages = [np.full(len(plan), number) for number, plan in enumerate(plans)]
+    targets = {name: np.concatenate([getattr(plan.target, name) for plan in plans]) for name in Target.__slots__}
+    targets["offset"] += np.concatenate(pages) * page_bytes
+    names = ("file", "offset", "length", "stored_rows")
+    place = np.column_stack([np.concatenate(pages), column("place")])
+    return replace(plans[0], target=Target(**targets), place=place, **{name: column(name) for name in names})
 
 
 def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) -> tuple[ReadPlan, bool]:
@@ -95,6 +139,59 @@ def plan_scene(source: Source, scene: Scene, window: Window, out: cupy.ndarray) 
         place=np.stack([plane, row, col], axis=1),
     )
     return plan, bool(present.all())
+
+
+def _read_volume(
+    source: Source,
+    scene: Scene,
+    window: Window,
+    out: cupy.ndarray,
+    where: Device,
+    fill: Any,  # noqa: ANN401 - a scalar
+) -> None:
+    """Decode the tiles of a volume one behind the other, and copy from each what is wanted of its slices."""
+    image = scene.image
+    tiles = list(plan_volume(source, scene, window, out))
+    present = [tile for tile in tiles if tile.file is not None]
+    if len(present) < len(tiles):
+        out[...] = fill
+    if not present:
+        return
+    number = len(present)
+    bands, rows, cols = image.tile_bands, image.tile_depth * image.tile_height, image.tile_width
+    place = np.array([tile.place for tile in present])
+    stored = np.full(number, rows)
+    if image.last_strip_rows is not None:
+        stored[place[:, 2] == image.grid[2] - 1] = image.last_strip_rows
+    pixels = where.output((number, bands, rows, cols), out.dtype)
+    each, zero = np.full(number, 1, np.int32), np.zeros(number, np.int32)
+    plan = ReadPlan(
+        compression=compression_of(image),
+        fill_order=image.fill_order,
+        layout=image.layout,
+        tile_rows=rows,
+        tile_cols=cols,
+        tile_bands=bands,
+        files=(source,),
+        file=zero,
+        offset=np.array([tile.start for tile in present], np.int64),
+        length=np.array([tile.end - tile.start for tile in present], np.int64),
+        stored_rows=_i4(stored),
+        target=Target(
+            np.arange(number, dtype=np.int64) * pixels.strides[0],
+            zero,
+            _i4(stored),
+            zero,
+            each * cols,
+            zero,
+            each * bands,
+        ),
+        place=place,
+    )
+    with where.stream() as stream:
+        execute(plan, pixels[0], stream, memory_limit=where.memory_limit, strict=where.strict)
+    for tile, decoded in zip(present, pixels, strict=True):
+        tile.target(decoded)  # type: ignore[operator]
 
 
 def _i4(values: NDArray[Any]) -> NDArray[np.int32]:

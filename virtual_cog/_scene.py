@@ -10,11 +10,12 @@ from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionEr
 from virtual_cog._family import family_of, main_of
 from virtual_cog._image import Image, YCbCr, image_from_ifd
 from virtual_cog._options import whole_number
+from virtual_cog._strips import in_even_strips
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
 from virtual_cog._tiles import TileTable, tile_table, tile_tags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
 
@@ -51,6 +52,11 @@ class Scene:
         if ycbcr not in get_args(YCbCr.__value__):
             raise TiffOptionError("unknown way to read YCbCr", found=repr(ycbcr), supported='"rgb" or "stored"')
         return self if ycbcr == self.image.ycbcr else replace(self, image=replace(self.image, ycbcr=ycbcr))
+
+    def in_even_strips(self) -> Scene:
+        """The same scene; where its strips can be cut anew, in strips of even size."""
+        image, tiles = in_even_strips(self.image, self.tiles)
+        return self if image is self.image else replace(self, image=image, tiles=tiles)
 
     def numbers(self, tag: Tag) -> np.ndarray | None:
         """A numeric metadata tag of the scene (see :meth:`text`); None when absent or damaged."""
@@ -115,19 +121,27 @@ def load_scene(
         TiffOptionError: a number that is no whole number.
         TiffFormatError: the IFD is damaged, does not describe an image, or a tile lies outside the file.
     """
-    if overview_level is None:
-        ifd = yield from directory.ifd(index)
-        main = yield from main_of(directory, ifd)
-    else:
-        ifd, main = yield from _find_overview(directory, index, overview_level)
+    ifd, main = yield from find_image(directory, index, overview_level)
     (scene,) = yield from load_scenes(directory, [ifd], main, metadata=metadata)
     return scene
+
+
+def find_image(directory: Directory, index: int, overview_level: int | None) -> Steps[tuple[Ifd, Ifd]]:
+    """The IFD of an image, or of an overview of it, and of the main image that this belongs to.
+
+    Raises:
+        TiffSelectionError: there is no such IFD or overview.
+    """
+    if overview_level is not None:
+        return (yield from _find_overview(directory, index, overview_level))
+    ifd = yield from directory.ifd(index)
+    return ifd, (yield from main_of(directory, ifd))
 
 
 def load_scenes(
     directory: Directory, ifds: Iterable[Ifd], main: Ifd, *, metadata: Tags = METADATA_TAGS
 ) -> Steps[list[Scene]]:
-    """Read all of several images that share a main image, in one go.
+    """Read all of several images that share a main image, in one go; uncompressed ones in strips of even size.
 
     Raises:
         TiffFormatError: an IFD is damaged, does not describe an image, or a tile lies outside the file.
@@ -135,15 +149,33 @@ def load_scenes(
     ifds = list(ifds)
     own = [(ifd, IMAGE_TAGS | metadata | {*tile_tags(ifd)}) for ifd in ifds]
     yield from directory.load([*own, (main, metadata)] if main not in ifds else own)
-    scenes: list[Scene] = []
-    for ifd in ifds:
-        image = _interpret(ifd, directory.url)
-        try:
-            tiles = tile_table(ifd, image, directory.size)
-        except TiffFormatError as error:
-            raise error.with_context(url=directory.url) from None
-        scenes.append(Scene(image, tiles, ifd, main))
-    return scenes
+    return [_scene(directory, ifd, main).in_even_strips() for ifd in ifds]
+
+
+def load_own_scenes(directory: Directory, ifds: Sequence[Ifd], metadata: Tags) -> Steps[list[Scene]]:
+    """Read all of several images that have nothing to do with each other, in one go; strips are as the file has them.
+
+    Args:
+        directory: the opened file.
+        ifds: their IFDs.
+        metadata: the metadata tags to read of the first; of the others, only what reading pixels needs is read.
+
+    Raises:
+        TiffFormatError: an IFD is damaged, does not describe an image, or a tile lies outside the file.
+    """
+    wanted = [metadata] + [PIXEL_TAGS] * (len(ifds) - 1)
+    yield from directory.load(
+        [(ifd, IMAGE_TAGS | tags | {*tile_tags(ifd)}) for ifd, tags in zip(ifds, wanted, strict=True)]
+    )
+    return [_scene(directory, ifd, ifd) for ifd in ifds]
+
+
+def _scene(directory: Directory, ifd: Ifd, main: Ifd) -> Scene:
+    image = _interpret(ifd, directory.url)
+    try:
+        return Scene(image, tile_table(ifd, image, directory.size), ifd, main)
+    except TiffFormatError as error:
+        raise error.with_context(url=directory.url) from None
 
 
 def _find_overview(directory: Directory, index: int, level: int) -> Steps[tuple[Ifd, Ifd]]:

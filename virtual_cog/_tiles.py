@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -26,12 +27,12 @@ SLOT_BYTES: Final = 4096
 """A tile is read no further than this many times its pixels' bytes, and so many bytes besides. No encoder needs
 twice the pixels' bytes, but some leave room behind a tile, and count it in."""
 
-type Table = np.ndarray[tuple[int, int, int], np.dtype[np.uint64]]
+type Table = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
 
 
 @dataclass(frozen=True, slots=True)
 class TileTable:
-    """Byte ranges of all tiles of an image, each array of shape (planes, rows, columns)."""
+    """Byte ranges of all tiles of an image, each array of the shape of the image's grid."""
 
     offsets: Table
     """Where each tile begins, in bytes from the start of the file; 0 for a missing one, whatever the file has."""
@@ -47,11 +48,11 @@ def tile_tags(ifd: Ifd) -> tuple[Tag, Tag]:
 
 
 def tile_bytes(image: Image, rows: int) -> int:
-    """Length in bytes of ``rows`` rows of a decompressed tile."""
+    """Length in bytes of ``rows`` rows of a decompressed tile; of a volume's, all its slices have so many."""
     bits = image.bits_per_sample
     samples = image.tile_width * image.tile_bands
     row_bits = samples * bits[0] if len(bits) == 1 else image.tile_width * sum(bits)
-    return -(-row_bits // 8) * rows
+    return -(-row_bits // 8) * rows * image.tile_depth
 
 
 def tile_table(ifd: Ifd, image: Image, file_size: int) -> TileTable:
@@ -73,8 +74,7 @@ def tile_table(ifd: Ifd, image: Image, file_size: int) -> TileTable:
         )
 
     offsets_tag, counts_tag = tile_tags(ifd)
-    planes, rows, columns = image.grid
-    tiles = planes * rows * columns
+    tiles = math.prod(image.grid)
     if ifd.count(offsets_tag) < tiles:
         raise damaged("the tile table is too short", offsets_tag, f"{ifd.count(offsets_tag)} of {tiles} tiles")
     offsets = _column(ifd, offsets_tag, tiles)
@@ -129,9 +129,9 @@ def _check_lengths(image: Image, counts: Table, damaged: Damaged, tag: Tag) -> T
     mixed = len(image.bits_per_sample) > 1 or len(image.sample_format) > 1
     if expansion is None or image.subsampling != (1, 1) or mixed:
         return counts  # not decoded here, which is said where pixels are wanted
-    needed = np.full((1, image.grid[1], 1), tile_bytes(image, image.tile_height), dtype=object)
+    needed = np.full((image.grid[-2], 1), tile_bytes(image, image.tile_height), dtype=object)
     if image.last_strip_rows is not None:
-        needed[0, -1, 0] = tile_bytes(image, image.last_strip_rows)
+        needed[-1, 0] = tile_bytes(image, image.last_strip_rows)
     if int(needed.max()) > np.iinfo(np.int64).max:
         raise damaged("absurd tile size", Tag.ImageWidth, f"{needed.max()} bytes a tile")
     lengths = needed.astype(np.uint64)

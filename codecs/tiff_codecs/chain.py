@@ -39,11 +39,19 @@ class Chain:
     layout: TileLayout
     bands: int
     rows: int
+    """Rows of a chunk; those of all its slices, which lie one below the other, in an array of volumes."""
     cols: int
     grid_rows: int
     """Number of chunks along the rows' axis: the last of them may be a short strip."""
     codec: ImageCodec | None = None
     """What decodes chunks that are images of a format of their own; `layout` is that of the samples that come out."""
+    is_volume: bool = False
+    """Whether chunks have an axis of slices between the bands and the rows."""
+
+    @property
+    def tile_shape(self) -> tuple[int, int, int]:
+        """(bands, rows, columns) of a decoded tile."""
+        return self.bands, self.rows, self.cols
 
 
 def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's ArrayV3Metadata
@@ -60,8 +68,10 @@ def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's A
         return None if names == ["bytes"] else f"an array of {len(shape)} dimensions"
     serializer, *compressors = metadata.codecs
     codec: ImageCodec | None = None
+    depth: int | None = None
     if isinstance(serializer, TileCodec):
-        layout, bands = serializer.layout, shape[-3]
+        layout, depth = serializer.layout, serializer.tile_depth
+        bands = shape[-3 if depth is None else -4]
     elif isinstance(serializer, ImageCodec):
         codec, bands = serializer, shape[-3]
         native: np.dtype[Any] = metadata.data_type.to_native_dtype()
@@ -69,8 +79,9 @@ def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's A
         layout = replace(plain, last_strip_rows=codec.last_strip_rows)
     elif names[0] == "bytes":
         dtype: np.dtype[Any] = metadata.data_type.to_native_dtype()
-        if dtype.kind not in _FORMATS or any(side != 1 for side in shape[:-2]):
+        if dtype.kind not in _FORMATS or any(side != 1 for side in shape[:-3]):
             return f"chunks of {dtype} and shape {shape} in plain bytes"
+        depth = shape[-3] if len(shape) > 2 and shape[-3] > 1 else None
         endian = codecs[0].get("configuration", {}).get("endian") or sys.byteorder
         layout = TileLayout(endian, 8 * dtype.itemsize, _FORMATS[dtype.kind]).canonical()
         bands = 1
@@ -88,4 +99,5 @@ def parse_chain(metadata: Any) -> Chain | str | None:  # noqa: ANN401 - zarr's A
     grid_rows = -(-metadata.shape[-2] // shape[-2])
     if layout.last_strip_rows == shape[-2]:
         layout = replace(layout, last_strip_rows=None)
-    return Chain(compression, fill_order, layout, bands, shape[-2], shape[-1], grid_rows, codec)
+    rows = shape[-2] * (depth or 1)
+    return Chain(compression, fill_order, layout, bands, rows, shape[-1], grid_rows, codec, depth is not None)

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import tifffile
 import zarr
 from obspec_utils.registry import ObjectStoreRegistry
 from obstore.store import MemoryStore
@@ -68,6 +69,32 @@ def test_corpus(corpus_file):
 
 def test_cases(case):
     check(case.path)
+
+
+@pytest.mark.parametrize("layout", ["one band", "interleaved", "planar"])
+@pytest.mark.parametrize("options", [{"tile": (32, 48), "compression": "zlib", "predictor": 2}, {"rowsperstrip": 12}])
+def test_stacks_and_volumes(tmp_path, layout, options):
+    bands = 1 if layout == "one band" else 3
+    pixels = np.random.default_rng(1).integers(0, 250, (6, bands, 70, 90)).astype("u2")
+    config = {"photometric": "minisblack" if bands == 1 else "rgb", "metadata": None}
+    if bands == 3:
+        config["planarconfig"] = "separate" if layout == "planar" else "contig"
+    stored = pixels[:, 0] if bands == 1 else pixels if layout == "planar" else pixels.transpose(0, 2, 3, 1)
+    tifffile.imwrite(tmp_path / "stack.tif", stored, **config, **options)
+    volume = pixels.transpose(1, 0, 2, 3)
+    stored = volume[0] if bands == 1 else volume if layout == "planar" else volume.transpose(1, 2, 3, 0)
+    if "tile" in options:
+        options = {**options, "tile": (4, *options["tile"])}
+    tifffile.imwrite(tmp_path / "volume.tif", stored, volumetric=True, **config, **options)
+    for name, expected, kind in (("stack", pixels, {"layout": "stack"}), ("volume", volume, {})):
+        path = tmp_path / f"{name}.tif"
+        same(virtual_cog.read(path, device="gpu", **kind), np.ascontiguousarray(expected))
+        part = np.ascontiguousarray(expected[..., 20:53, 11:61])
+        same(virtual_cog.read(path, device="gpu", window=(11, 20, 50, 33), **kind), part)
+        with gpu.enable():
+            array = zarr.open_group(virtual_cog.open_store(path, **kind), mode="r")["band_data"]
+            same(array[...], np.ascontiguousarray(expected))
+            same(array[:, 0, 5:40, 7:60], np.ascontiguousarray(expected[:, 0, 5:40, 7:60]))
 
 
 @pytest.fixture(scope="module")

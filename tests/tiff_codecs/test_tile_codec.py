@@ -140,8 +140,8 @@ def test_no_key_of_the_configuration_may_be_missing(key):
 
 
 def test_later_versions_ask_for_an_upgrade():
-    later = {"version": 2, "something": "new"}
-    with pytest.raises(TiffUnsupportedError, match=r"version 2; .*upgrade"):
+    later = {"version": 3, "something": "new"}
+    with pytest.raises(TiffUnsupportedError, match=r"version 3; .*upgrade"):
         TileCodec.from_dict({"name": "tiff_codecs.tile", "configuration": later})
 
 
@@ -253,6 +253,26 @@ def test_chunks_that_are_no_tiles_are_refused(shape):
     spec = spec_of(shape, "u2")
     with pytest.raises(TiffUnsupportedError):
         TileCodec(LAYOUT)._decode_sync(spec.prototype.buffer.from_bytes(bytes(1000)), spec)
+
+
+def test_tiles_of_volumes():
+    """Slices lie one below the other; the array's chunks have an axis for them."""
+    codec = TileCodec(LAYOUT, tile_depth=3)
+    metadata = codec.to_dict()
+    plain = TileCodec(LAYOUT).to_dict()["configuration"]
+    assert metadata["configuration"] == {**plain, "version": 2, "tile_depth": 3}
+    assert TileCodec.from_dict(metadata) == codec
+    chunk = np.arange(2 * 3 * 4 * 5, dtype=LAYOUT.dtype).reshape(2, 3, 4, 5)
+    spec = spec_of(chunk.shape, LAYOUT.dtype)
+    encoded = codec._encode_sync(spec.prototype.nd_buffer.from_numpy_array(chunk), spec)
+    assert encoded.to_bytes() == tiff_codecs.encode_samples(chunk.reshape(2, 12, 5), LAYOUT)
+    np.testing.assert_array_equal(codec._decode_sync(encoded, spec).as_numpy_array(), chunk)
+    for shape in ((3, 4, 5), (2, 2, 4, 5), (2, 2, 3, 4, 5)):
+        with pytest.raises(TiffUnsupportedError, match=r"\(\.\.\., bands, "):
+            codec._decode_sync(encoded, spec_of(shape, LAYOUT.dtype))
+    for depth in (0, True, "3"):
+        with pytest.raises(TiffOptionError, match="slices"):
+            TileCodec(LAYOUT, tile_depth=depth)
 
 
 def test_asking_for_the_byte_order_raises():

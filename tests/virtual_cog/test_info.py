@@ -24,8 +24,8 @@ FILE_KEYS = [
     "resolution", "gcp_count", "ifds", "damage",
 ]  # fmt: skip
 IFD_KEYS = [
-    "index", "offset", "role", "parent", "main", "width", "height", "bands", "dtype", "bits_per_sample", "tiled",
-    "tile_width", "tile_height", "tile_count", "missing_tiles", "compression", "compression_name", "predictor",
+    "index", "offset", "role", "parent", "main", "width", "height", "bands", "depth", "dtype", "bits_per_sample",
+    "tiled", "tile_width", "tile_height", "tile_count", "missing_tiles", "compression", "compression_name", "predictor",
     "planar", "photometric", "photometric_name", "nodata", "nodata_text", "pixel_bytes", "stored_bytes", "decoder",
     "reason", "damage", "ratio",
 ]  # fmt: skip

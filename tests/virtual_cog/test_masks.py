@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import rasterio
+import xarray as xr
 
 import virtual_cog
 from pyramids import MASK, REDUCED, REDUCED_MASK, check_levels, first_pixels, pyramid, raw_page, write
@@ -139,3 +140,34 @@ def test_damage_is_refused_wherever_it_is(tmp_path):
     assert virtual_cog.read(path).shape == (1, 700, 600)
     with pytest.raises(TiffFormatError, match="cut short"):
         virtual_cog.open_store(path, layout="pyramid")
+
+
+@pytest.mark.parametrize("level", [None, 0, 1])
+@pytest.mark.parametrize("driver", ["GTiff", "COG"])
+def test_the_mask_beside_one_image(tmp_path, driver, level):
+    """As in a pyramid: for each band, 1 where GDAL's mask is 255."""
+    rows, cols = np.ogrid[:300, :260]
+    mask = (rows - 150) ** 2 + (cols - 130) ** 2 < 10_000
+    options = {"driver": "COG", "overview_count": 2} if driver == "COG" else {"overviews": [2, 4]}
+    path = write(tmp_path / "a.tif", np.ones((3, 300, 260), "u1"), mask=mask, **options)
+    with rasterio.open(path, **({} if level is None else {"overview_level": level})) as file:
+        expected = file.dataset_mask(), file.read_masks()
+    store = virtual_cog.open_store(path, overview_level=level, mask=True)
+    with xr.open_zarr(store, consolidated=False) as ds:
+        assert ds["mask"].dims == ds["band_data"].dims
+        np.testing.assert_array_equal(ds["mask"][0] * np.uint8(255), expected[0])
+        np.testing.assert_array_equal(ds["mask"] * np.uint8(255), expected[1])
+
+
+def test_an_overview_by_its_index_has_its_mask(tmp_path):
+    mask = np.tri(300, 260, dtype=bool)
+    path = write(tmp_path / "a.tif", np.ones((1, 300, 260), "u1"), mask=mask, overviews=[2])
+    (overview,) = (ifd.index for ifd in virtual_cog.describe(path).ifds if ifd.role == "overview")
+    store = virtual_cog.open_store(path, ifd=overview, mask=True)
+    with rasterio.open(path, overview_level=0) as file, xr.open_zarr(store, consolidated=False) as ds:
+        np.testing.assert_array_equal(ds["mask"][0] * np.uint8(255), file.dataset_mask())
+
+
+def test_an_image_without_a_mask_has_none(tmp_path):
+    path = write(tmp_path / "a.tif", np.ones((1, 90, 80), "u1"))
+    assert "mask" not in virtual_cog.open_store(path, mask=True)._group.arrays

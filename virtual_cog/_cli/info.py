@@ -141,7 +141,7 @@ def _cells(ifd: IfdInfo) -> tuple[str, ...]:
         stored += f" (1:{ifd.ratio:.1f})"
     nodata = "" if ifd.nodata_text is None else shorten(ifd.nodata_text, 40, placeholder="...")
     verdict = DAMAGED if ifd.damage else ifd.decoder.upper() if ifd.decoder else UNREAD
-    size = f"{ifd.width}x{ifd.height}x{ifd.bands}"
+    size = f"{ifd.width}x{ifd.height}x{ifd.bands}" + (f", {ifd.depth} slices" if ifd.depth != 1 else "")
     return (str(ifd.index), role, size, kind, tiles, compression, layout, nodata, stored, verdict)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from importlib import import_module
@@ -62,6 +63,8 @@ def read(
 
     Pixels are as stored, in the order (bands, rows, columns): no scaling, masking or colour conversion.
 
+    Volumes have an axis of slices before the rows.
+
     Args:
         url: A local path or a URL (http, https, s3, gs, az).
         output: Write the pixels to this .npy file. Without it they are read and dropped.
@@ -80,8 +83,8 @@ def read(
     source = resolve(url)
     image, _, _ = source.drive(load_image(source.open(), ifd))
     wanted = parse_window(image, window)
-    shape = (image.bands, wanted.height, wanted.width)
-    size = image.bands * wanted.height * wanted.width * image.dtype.itemsize
+    shape = (*image.shape[:-2], wanted.height, wanted.width)
+    size = math.prod(shape) * image.dtype.itemsize
     with _npy(output, shape, image.dtype) as write, progress(f"read {url}", size) as advance:
         for first, block in _blocks(url, image, wanted, device):
             write(first, _on_host(block))
@@ -119,7 +122,7 @@ def _blocks(url: str, image: Image, window: Window, device: str) -> Iterator[tup
     """Read a window in parts that end where tiles do; yields the first row within the window, and the pixels."""
     from virtual_cog._read import read as read_pixels
 
-    row_bytes = image.bands * window.width * image.dtype.itemsize
+    row_bytes = math.prod(image.shape[:-2]) * window.width * image.dtype.itemsize
     tile_rows = max(1, BLOCK_BYTES // (row_bytes * image.tile_height))
     row, end = window.row, window.row + window.height
     while row < end:
@@ -136,23 +139,23 @@ def _on_host(block: Any) -> np.ndarray:  # noqa: ANN401 - NumPy's array or CuPy'
 class _Npy:
     """A .npy file that is written in blocks of rows."""
 
-    def __init__(self, file: BinaryIO, shape: tuple[int, int, int], dtype: np.dtype[np.generic]) -> None:
+    def __init__(self, file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
         from numpy.lib import format as npy
 
-        self._file, self._height, self._row_bytes = file, shape[1], shape[2] * dtype.itemsize
+        self._file, self._height, self._row_bytes = file, shape[-2], shape[-1] * dtype.itemsize
         header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         npy.write_array_header_1_0(file, header)
         self._start = file.tell()
 
     def write(self, first: int, block: np.ndarray) -> None:
-        for band, rows in enumerate(block):
+        for band, rows in enumerate(block.reshape(-1, *block.shape[-2:])):
             self._file.seek(self._start + (band * self._height + first) * self._row_bytes)
             self._file.write(rows.data if rows.flags.c_contiguous else rows.tobytes())
 
 
 @contextlib.contextmanager
 def _npy(
-    output: Path | None, shape: tuple[int, int, int], dtype: np.dtype[np.generic]
+    output: Path | None, shape: tuple[int, ...], dtype: np.dtype[np.generic]
 ) -> Generator[Callable[[int, np.ndarray], object]]:
     """Write under another name first: a file of the right name is always whole.
 

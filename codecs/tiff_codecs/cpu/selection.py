@@ -54,10 +54,10 @@ class Places:
     def box(self, index: int) -> tuple[tuple[int, int, int], NDArray[Any]] | None:
         """Where a chunk's wanted part begins, and its place as an array of (bands, rows, columns); None for no box.
 
-        A box is made of slices of step 1, and of integers, which drop their axis.
+        A box is made of slices of step 1, and of integers, which drop their axis. Chunks of volumes have none.
         """
         _, _, *selections, _ = self.batch[index]
-        if self.drop_axes or not all(isinstance(selection, tuple) for selection in selections):
+        if self.drop_axes or self.chain.is_volume or not all(isinstance(selection, tuple) for selection in selections):
             return None
         wanted, place = cast("list[tuple[Any, ...]]", selections)
         if self.out.dtype != self.chain.layout.dtype:

@@ -55,10 +55,9 @@ def plan_selection(
     import cupy
 
     getters = [item[0] for item in batch]
-    first = getters[0]
-    if not isinstance(first, StorePath) or not can_resolve(first.store):
+    if not isinstance(getters[0], StorePath) or not can_resolve(getters[0].store):
         return None
-    store = first.store
+    store = getters[0].store
     if any(not isinstance(getter, StorePath) or getter.store is not store for getter in getters):
         return None
     axes = len(metadata.shape)
@@ -71,14 +70,22 @@ def plan_selection(
         return None
 
     copies: list[Any] = []
-    boxes = None if drop_axes else _boxes([item[2] for item in batch], [item[3] for item in batch], axes, out)
+    boxes = (
+        None
+        if drop_axes or chain.is_volume
+        else _boxes([item[2] for item in batch], [item[3] for item in batch], axes, out)
+    )
     if boxes is None:
-        # a selection that is no box: whole chunks first, then what is wanted of each
+        # a selection that is no box, or a volume: whole chunks first, then what is wanted of each
         target = cupy.empty((len(batch), *metadata.chunks), out.dtype)
         copies = [(target[i], item[2], out, item[3], drop_axes) for i, item in enumerate(batch)]
         offset = np.arange(len(batch), dtype=np.int64) * target.strides[0]
-        sizes = np.minimum(np.array(metadata.shape) - coordinates * metadata.chunks, metadata.chunks)
-        boxes = _Boxes(target[0], offset, np.zeros_like(coordinates), sizes)
+        if chain.is_volume:
+            first, sizes = target[0].reshape(chain.tile_shape), np.tile(chain.tile_shape, (len(batch), 1))
+        else:
+            first = target[0]
+            sizes = np.minimum(np.array(metadata.shape) - coordinates * metadata.chunks, metadata.chunks)
+        boxes = _Boxes(first, offset, np.zeros_like(sizes), sizes)
         base = target
     else:
         base = out
@@ -93,6 +100,8 @@ def plan_selection(
     stored = np.full(len(batch), chain.rows)
     if chain.layout.last_strip_rows is not None:
         stored[coordinates[:, -2] == chain.grid_rows - 1] = chain.layout.last_strip_rows
+    if chain.is_volume:
+        size[:, 1] = np.minimum(size[:, 1], stored)
     plan = ReadPlan(
         compression=chain.compression,
         fill_order=chain.fill_order,
