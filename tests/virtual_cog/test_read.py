@@ -50,6 +50,11 @@ def through_cpu_pipeline(path, ifd=0) -> np.ndarray:
         return through_zarr(path, ifd)
 
 
+def gdal(path) -> np.ndarray:
+    with rasterio.open(path) as file:
+        return file.read()
+
+
 READERS = (virtual_cog.read, through_zarr, through_cpu_pipeline)
 
 
@@ -102,7 +107,7 @@ def test_cases(case):
             assert time.perf_counter() - start < 1
             assert caught.value.url
             continue
-        truth = case.arrays()["truth"]
+        truth = case.arrays()["truth"] if case.arrays() else gdal(case.path)
         pixels = read(case.path)
         assert pixels.dtype == truth.dtype
         np.testing.assert_array_equal(pixels, truth)
