@@ -26,6 +26,10 @@ __all__ = ["JpegCodec", "encode_tables"]
 MOST_SCANS = 512
 """Scans of one progressive image: each makes a decoder go over all pixels, however few bytes it has."""
 
+_AS_STORED = {1: "GRAYSCALE", 3: "YCBCR", 4: "CMYK"}
+"""By the number of components, a color space that libjpeg is told to convert from and to, so that it does not
+guess one from markers in the stream and convert: the TIFF's tags say what the components are."""
+
 
 def encode_tables(tables: bytes) -> str:
     """The bytes of the tag JPEGTables as they stand in a configuration."""
@@ -43,7 +47,7 @@ class JpegCodec(ImageCodec):
 
     Attributes:
         ycbcr_to_rgb: Whether the three components are YCbCr and come out as RGB (as GDAL gives them). If
-            not, components come out as they are stored, those with fewer samples repeated.
+            not, components come out as they are stored, those with fewer samples interpolated, as libjpeg does.
         tables: Quantization and Huffman tables that all tiles share (the tag JPEGTables, 347) in base64, or
             None where every tile has its own.
     """
@@ -93,20 +97,21 @@ class JpegCodec(ImageCodec):
         scans = data.tobytes().count(b"\xff\xda")
         if scans > MOST_SCANS:
             raise damaged(self.codec_name, f"{scans} scans", f"at most {MOST_SCANS}")
-        colors: dict[str, Any] = {"colorspace": "UNKNOWN", "outcolorspace": "UNKNOWN"}
+        color = _AS_STORED.get(bands)
+        colors: dict[str, Any] = {"colorspace": color, "outcolorspace": color}
         if self.ycbcr_to_rgb and bands == 3:
             colors = {"colorspace": "YCBCR", "outcolorspace": "RGB"}
         pixels: NDArray[Any]
         if header is not None and header.process in LOSSLESS:
-            pixels = _lossless(data, self._tables)
+            pixels = _lossless(data, self._tables, _AS_STORED.get(header.bands))
         else:
             pixels = imagecodecs.jpeg_decode(data, tables=self._tables, **colors)
         return pixels.reshape(rows, cols, bands)
 
 
-def _lossless(data: NDArray[np.uint8], tables: bytes | None) -> NDArray[Any]:
+def _lossless(data: NDArray[np.uint8], tables: bytes | None, color: str | None) -> NDArray[Any]:
     """libjpeg-turbo reads what it knows; the decoder made for DNG the rest (other predictors and precisions)."""
     try:
-        return imagecodecs.jpeg_decode(data, tables=tables, colorspace="UNKNOWN", outcolorspace="UNKNOWN")
+        return imagecodecs.jpeg_decode(data, tables=tables, colorspace=color, outcolorspace=color)
     except RuntimeError:
         return imagecodecs.ljpeg_decode(data)
