@@ -72,7 +72,7 @@ class Image:
     strip_is_cut: bool = False
     """The only strip is shorter than RowsPerStrip: some writers fill it up with rows that the image does not have."""
     jpeg_tables: bytes = b""
-    """JPEGTables: tables that all tiles share."""
+    """JPEGTables: tables that all tiles share. Of old-style JPEG, what stands before the pixels of a JPEG."""
     t4_options: int = 0
     """T4Options of CCITT Group 3."""
     lerc_compression: int = 0

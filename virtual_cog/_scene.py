@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionError, TiffWarning
 from virtual_cog._family import family_of, main_of
 from virtual_cog._image import Image, YCbCr, image_from_ifd
+from virtual_cog._old_jpeg import OLD_JPEG, ensure_tables, old_jpeg_header
 from virtual_cog._options import whole_number
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
 from virtual_cog._tiles import TileTable, tile_table, tile_tags
@@ -96,7 +97,8 @@ def load_image(directory: Directory, index: int) -> Steps[tuple[Image, Ifd, Ifd]
     ifd = yield from directory.ifd(index)
     main = yield from main_of(directory, ifd)
     yield from directory.load([(ifd, IMAGE_TAGS)])
-    return _interpret(ifd, directory.url), ifd, main
+    yield from ensure_tables(directory, ifd)
+    return _interpret(directory, ifd), ifd, main
 
 
 def load_scene(
@@ -137,7 +139,8 @@ def load_scenes(
     yield from directory.load([*own, (main, metadata)] if main not in ifds else own)
     scenes: list[Scene] = []
     for ifd in ifds:
-        image = _interpret(ifd, directory.url)
+        yield from ensure_tables(directory, ifd)
+        image = _interpret(directory, ifd)
         try:
             tiles = tile_table(ifd, image, directory.size)
         except TiffFormatError as error:
@@ -169,8 +172,11 @@ def _find_overview(directory: Directory, index: int, level: int) -> Steps[tuple[
     )
 
 
-def _interpret(ifd: Ifd, url: str) -> Image:
+def _interpret(directory: Directory, ifd: Ifd) -> Image:
     try:
-        return image_from_ifd(ifd, url)
+        image = image_from_ifd(ifd, directory.url)
     except TiffFormatError as error:
-        raise error.with_context(url=url, ifd=ifd.index) from None
+        raise error.with_context(url=directory.url, ifd=ifd.index) from None
+    if image.compression != OLD_JPEG:
+        return image
+    return replace(image, jpeg_tables=old_jpeg_header(directory.segments, ifd, image))

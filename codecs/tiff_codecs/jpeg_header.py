@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LOSSLESS", "JpegHeader", "read_header"]
+__all__ = ["LOSSLESS", "JpegHeader", "read_header", "segments"]
 
 LOSSLESS: Final = frozenset((0xC3, 0xC7, 0xCB, 0xCF))
 """Markers of frames of lossless processes."""
@@ -36,6 +38,24 @@ class JpegHeader:
     rows: int
     cols: int
     bands: int
+
+
+def segments(stream: bytes) -> Iterator[tuple[int, bytes]]:
+    """The segments of a JPEG up to its first scan header, that one included.
+
+    Args:
+        stream: From the first marker (0xFFD8) on; it may end anywhere.
+
+    Yields:
+        The second byte of each marker, and the whole segment from its marker on.
+    """
+    at, marker = 2, 0
+    while marker != 0xDA and at + 4 <= len(stream) and stream[at] == 0xFF:
+        marker = stream[at + 1]
+        length = 2 + max(2, int.from_bytes(stream[at + 2 : at + 4]))
+        if at + length <= len(stream):
+            yield marker, stream[at : at + length]
+        at += length
 
 
 def read_header(data: NDArray[np.uint8]) -> JpegHeader | None:
