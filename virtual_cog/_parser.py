@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from virtualizarr.manifests import ManifestStore
 
 from tiff_codecs.errors import TiffOptionError, TiffWarning
+from virtual_cog._image import check_ycbcr
 from virtual_cog._manifest import pyramid_group, scene_group
 from virtual_cog._options import whole_number
 from virtual_cog._pyramid import load_pyramid
@@ -59,7 +60,7 @@ class COGParser:
         layout: ``"image"``, one image at the root, or ``"pyramid"``, a group for each level.
         prefetch: bytes of the first request; a file whose IFDs lie within takes no other.
         ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
-            and Cr, with shared chroma samples repeated.
+            and Cr, chroma that pixels share interpolated as libjpeg does.
     """
 
     ifd: int = 0
@@ -78,6 +79,7 @@ class COGParser:
         whole_number(self.ifd, "IFD index")
         if self.overview_level is not None:
             whole_number(self.overview_level, "overview level")
+        check_ycbcr(self.ycbcr)
         if self.layout not in get_args(Layout.__value__):
             raise TiffOptionError("unknown layout", found=repr(self.layout), supported='"image" or "pyramid"')
         if self.layout == "pyramid" and self.overview_level is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
-from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionError, TiffWarning
+from tiff_codecs.errors import TiffFormatError, TiffSelectionError, TiffWarning
 from virtual_cog._family import family_of, main_of
-from virtual_cog._image import Image, YCbCr, image_from_ifd
+from virtual_cog._image import Image, YCbCr, check_ycbcr, image_from_ifd
 from virtual_cog._old_jpeg import OLD_JPEG, ensure_tables, old_jpeg_header
 from virtual_cog._options import whole_number
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
@@ -49,8 +49,7 @@ class Scene:
         Raises:
             TiffOptionError: neither "rgb" nor "stored".
         """
-        if ycbcr not in get_args(YCbCr.__value__):
-            raise TiffOptionError("unknown way to read YCbCr", found=repr(ycbcr), supported='"rgb" or "stored"')
+        check_ycbcr(ycbcr)
         return self if ycbcr == self.image.ycbcr else replace(self, image=replace(self.image, ycbcr=ycbcr))
 
     def numbers(self, tag: Tag) -> np.ndarray | None:
