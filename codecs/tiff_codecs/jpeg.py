@@ -15,7 +15,7 @@ import imagecodecs
 
 from .errors import TiffOptionError
 from .image_codec import ImageCodec, ImageSize, damaged
-from .jpeg_header import LOSSLESS, read_header
+from .jpeg_header import LOSSLESS, decode_whole, read_header
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,24 +94,26 @@ class JpegCodec(ImageCodec):
     ) -> NDArray[Any]:
         """See `ImageCodec.decode_image`."""
         header = read_header(data)
-        scans = data.tobytes().count(b"\xff\xda")
+        stream = data.tobytes()
+        scans = stream.count(b"\xff\xda")
         if scans > MOST_SCANS:
             raise damaged(self.codec_name, f"{scans} scans", f"at most {MOST_SCANS}")
         color = _AS_STORED.get(bands)
         colors: dict[str, Any] = {"colorspace": color, "outcolorspace": color}
         if self.ycbcr_to_rgb and bands == 3:
             colors = {"colorspace": "YCBCR", "outcolorspace": "RGB"}
-        pixels: NDArray[Any]
-        if header is not None and header.process in LOSSLESS:
-            pixels = _lossless(data, self._tables, _AS_STORED.get(header.bands))
-        else:
-            pixels = imagecodecs.jpeg_decode(data, tables=self._tables, **colors)
-        return pixels.reshape(rows, cols, bands)
+
+        def decode(stream: bytes) -> NDArray[Any]:
+            if header is not None and header.process in LOSSLESS:
+                return _lossless(stream, self._tables, _AS_STORED.get(header.bands))
+            return imagecodecs.jpeg_decode(stream, tables=self._tables, **colors)
+
+        return decode_whole(stream, decode).reshape(rows, cols, bands)
 
 
-def _lossless(data: NDArray[np.uint8], tables: bytes | None, color: str | None) -> NDArray[Any]:
+def _lossless(stream: bytes, tables: bytes | None, color: str | None) -> NDArray[Any]:
     """libjpeg-turbo reads what it knows; the decoder made for DNG the rest (other predictors and precisions)."""
     try:
-        return imagecodecs.jpeg_decode(data, tables=tables, colorspace=color, outcolorspace=color)
+        return imagecodecs.jpeg_decode(stream, tables=tables, colorspace=color, outcolorspace=color)
     except RuntimeError:
-        return imagecodecs.ljpeg_decode(data)
+        return imagecodecs.ljpeg_decode(stream)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .errors import TiffOptionError
 from .image_codec import ImageCodec, damaged
-from .jpeg_header import read_header, segments
+from .jpeg_header import decode_whole, read_header, segments
 from .libtiff import Wrapping, decode_strip
 
 if TYPE_CHECKING:
@@ -79,14 +79,20 @@ class OldJpegCodec(ImageCodec):
         bands: int,
     ) -> NDArray[Any]:
         """See `ImageCodec.decode_image`."""
-        stream = np.frombuffer(self._whole(data.tobytes(), rows, cols), np.uint8)
-        found = read_header(stream)
+        stream = self._whole(data.tobytes(), rows, cols)
+        found = read_header(np.frombuffer(stream, np.uint8))
         if found is None or (found.rows, found.cols, found.bands, found.precision) != (rows, cols, bands, 8):
             raise damaged(self.codec_name, str(found), f"{rows} rows, {cols} columns and {bands} bands of 8 bits")
+
+        def decode(stream: bytes) -> NDArray[Any]:
+            color = "GRAYSCALE" if bands == 1 else "YCBCR"
+            return imagecodecs.jpeg_decode(stream, colorspace=color, outcolorspace=color)
+
+        pixels = decode_whole(stream, decode)
         if bands == 3 and self.ycbcr_to_rgb:
-            return decode_strip(stream, Wrapping(6, bits=8, photometric=6, jpeg=True), rows=rows, cols=cols, bands=3)
-        color = "GRAYSCALE" if bands == 1 else "YCBCR"
-        return imagecodecs.jpeg_decode(stream, colorspace=color, outcolorspace=color)
+            strip = np.frombuffer(stream + _END, np.uint8)
+            return decode_strip(strip, Wrapping(6, bits=8, photometric=6, jpeg=True), rows=rows, cols=cols, bands=3)
+        return pixels
 
     def _whole(self, data: bytes, rows: int, cols: int) -> bytes:
         """A tile with the header in front of it, which tells the tile's size."""
@@ -100,4 +106,4 @@ class OldJpegCodec(ImageCodec):
                 header = header[: at + 5] + size + header[at + 9 :]
             at += len(whole)
         scan = b"" if data.startswith(bytes((0xFF, _SCAN))) else self._scan
-        return header + scan + data + (b"" if data.endswith(_END) else _END)
+        return header + scan + data

@@ -10,7 +10,7 @@ from PIL import Image
 
 from rawtiff import RawTiff, grey
 from readers import gdal, read_everywhere
-from tiff_codecs import MixedBitsCodec, YcbcrCodec
+from tiff_codecs import MixedBitsCodec, TiffDataError, YcbcrCodec
 
 pytestmark = pytest.mark.filterwarnings("ignore::rasterio.errors.NotGeoreferencedWarning")
 RNG = np.random.default_rng(12)
@@ -146,8 +146,6 @@ def test_logluv_as_tifffile_has_it(corpus):
 
 
 def test_a_tile_that_is_too_short_for_its_samples():
-    from tiff_codecs import TiffDataError
-
     for codec in (YcbcrCodec(subsampling=(2, 2)), MixedBitsCodec(bits_per_sample=(5, 6, 5))):
         with pytest.raises(TiffDataError):
             codec.decode_chunk(bytes(10), np.dtype("u1"), (3, 16, 16))

@@ -73,8 +73,8 @@ ONE_BAND = {
     "ccitt": (CcittCodec(scheme="group4"), "u1", RNG.bytes(200)),
     "ccitt_rle": (CcittCodec(scheme="rle"), "u1", RNG.bytes(200)),
     "group3": (CcittCodec(scheme="group3", t4_options=5), "u1", RNG.bytes(200)),
-    "thunderscan": (ThunderscanCodec(), "u1", RNG.bytes(700)),
-    "next_rle": (NextRleCodec(), "u1", bytes(1) + RNG.bytes(700)),
+    "thunderscan": (ThunderscanCodec(), "u1", (0xC0 | RNG.integers(0, 16, 32 * 40, "u1")).tobytes()),
+    "next_rle": (NextRleCodec(), "u1", (bytes(1) + RNG.bytes(10)) * 32),
     "pixarlog": (PixarlogCodec(), "u1", imagecodecs.pixarlog_encode(GREY)),
     "sgilog": (SgilogCodec(scheme="run_length"), "f4", b"\xff\x10" * 100),
     "sgilog_i2": (SgilogCodec(scheme="run_length"), "i2", b"\xff\x10" * 100),
@@ -139,6 +139,21 @@ def test_truncated_streams_end_promptly(codec, dtype, bands, stream):
         decode(codec, stream[:end], dtype, shape)
     with pytest.raises(TiffDataError):
         codec.decode_chunk(b"", np.dtype(dtype), shape)
+
+
+@pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("name", STREAMS)
+def test_truncated_streams_never_pass_for_whole(name, part):
+    codec, stream = STREAMS[name]
+    with pytest.raises(TiffDataError):
+        codec.decode_chunk(stream[: int(len(stream) * part)], np.dtype("u1"), SHAPE)
+
+
+@pytest.mark.parametrize("name", ["jpeg", "old_jpeg"])
+def test_a_jpeg_whose_end_marker_alone_is_missing(name):
+    codec, stream = STREAMS[name]
+    whole = codec.decode_chunk(stream, np.dtype("u1"), SHAPE)
+    np.testing.assert_array_equal(codec.decode_chunk(stream[:-2], np.dtype("u1"), SHAPE), whole)
 
 
 @EVERY

@@ -6,6 +6,7 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
+import imagecodecs
 import numpy as np
 import pytest
 import rasterio
@@ -137,6 +138,17 @@ def test_tiles_that_count_the_whole_file_do_not_fetch_it_each(tmp_path):
     with serve(tmp_path) as server:
         assert (virtual_cog.read(f"{server.url}/a.tif") == ord("a")).all()
         assert server.bytes_sent < 2 * path.stat().st_size  # not 2000 times
+
+
+def test_tiles_that_are_images_are_read_no_further_than_they_can_need(tmp_path):
+    number, payload = 2000, bytes(imagecodecs.jpeg_encode(np.full((8, 8), 77, "u1"))) + bytes(8 << 20)
+    path = tiles(tmp_path / "a.tif", 8 * number, [0] * number, [len(payload)] * number, payload, number=7, side=8)
+    start = time.perf_counter()
+    assert (virtual_cog.read(path) == 77).all()
+    assert time.perf_counter() - start < 5  # 16 GB would take longer
+    with serve(tmp_path) as server:
+        assert (virtual_cog.read(f"{server.url}/a.tif") == 77).all()
+        assert server.bytes_sent < 2 * path.stat().st_size
 
 
 def test_tiles_that_share_a_bomb(tmp_path):
