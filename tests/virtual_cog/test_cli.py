@@ -18,6 +18,7 @@ import rasterio
 import tifffile
 import zarr
 
+import virtual_cog
 from httpserver import serve
 from pyramids import write_cog
 from rawtiff import jbig
@@ -327,6 +328,14 @@ def test_large_images_are_read_in_blocks(run, tmp_path, cog, pixels, monkeypatch
     assert run("read", cog, "-o", tmp_path / "a.npy", *argv)[0] == 0
     col, row, width, height = window or (0, 0, 270, 300)
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), pixels[:, row : row + height, col : col + width])
+
+
+def test_read_ycbcr_as_it_is_stored(run, tmp_path, cases):
+    path, out = cases["B35_jpeg_ycbcr_tables.tif"].path, tmp_path / "a.npy"
+    for ycbcr in ("rgb", "stored"):
+        assert run("read", path, "--ycbcr", ycbcr, "-o", out, "--overwrite")[0] == 0
+        np.testing.assert_array_equal(np.load(out), virtual_cog.read(path, ycbcr=ycbcr))
+    assert run("read", path, "--ycbcr", "raw")[0] == 2
 
 
 def test_read_replaces_a_file_only_when_told(run, tmp_path, cog, pixels):
