@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OLD_JPEG: Final = 6
 
-MOST_HEADER: Final = 64 * 1024
+MOST_HEADER: Final = 8192
 """Bytes of a JPEG in which its tables are looked for: they are about 600."""
 
 QUANTIZATION: Final = 64

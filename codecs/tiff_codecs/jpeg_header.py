@@ -58,6 +58,9 @@ def segments(stream: bytes) -> Iterator[tuple[int, bytes]]:
     at, marker = 2, 0
     while marker != 0xDA and at + 4 <= len(stream) and stream[at] == 0xFF:
         marker = stream[at + 1]
+        if marker == 0xFF:  # a fill byte
+            at += 1
+            continue
         length = 2 + max(2, int.from_bytes(stream[at + 2 : at + 4]))
         if at + length <= len(stream):
             yield marker, stream[at : at + length]
