@@ -80,6 +80,20 @@ compression; elsewhere it is ignored, as libtiff does.
 
 Where FillOrder (266) is 2, `tiff_codecs.fill_order` stands behind the chain of the last column.
 
+YCbCr that shares chroma samples, without JPEG, takes [`tiff_codecs.ycbcr`](codecs.md#tiff_codecsycbcr) in place of the
+tile codec, and interleaved bands of different depths take [`tiff_codecs.mixed_bits`](codecs.md#tiff_codecsmixed_bits).
+
+## Images in tiles
+
+Compressions whose tiles are images of a format of their own. [One codec](codecs.md#images-in-tiles) decodes them to
+samples, on the CPU, also where they are [read to a GPU](../how-to/read-to-the-gpu.md). The tag Predictor is ignored.
+
+{images}
+
+YCbCr in JPEG comes out as RGB, as GDAL gives it, or with `ycbcr="stored"` as the Y, Cb and Cr that are in the file:
+[`virtual_cog.read`](python.md), `open_store` and `COGParser` take that option, and `virtual-cog read` takes
+`--ycbcr`. All else stays as stored: CMYK, JPEG 2000 in YCbCr, and YCbCr without JPEG are not converted.
+
 ## Samples
 
 BitsPerSample (258) and SampleFormat (339), and the NumPy type that pixels are read as.
@@ -95,8 +109,9 @@ Known compressions that are not decoded. `virtual-cog info` describes such files
 
 {refused}
 
-Whatever the compression, these are refused too: bands of different types in one image, YCbCr with subsampled colour,
-and volumes (ImageDepth or TileDepth above 1) whose tiles are images of a format of their own.
+Whatever the compression, these are refused too: bands of different types in one image (but interleaved unsigned
+integers of different depths are read), YCbCr without JPEG that shares chroma samples and is planar, predicted or not
+of 8 bits, and volumes (ImageDepth or TileDepth above 1) whose tiles are images of a format of their own.
 """
 
 
@@ -115,7 +130,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def page() -> str:
     """The page as it should be, in Markdown."""
-    return TEMPLATE.format(read=_table(_read()), samples=_table(_samples()), refused=_table(_refused()))
+    return TEMPLATE.format(
+        read=_table(_read()), images=_table(_images()), samples=_table(_samples()), refused=_table(_refused())
+    )
 
 
 def _read() -> Iterator[tuple[str, ...]]:
@@ -129,11 +146,21 @@ def _read() -> Iterator[tuple[str, ...]]:
         "Zarr codecs of every other tile",
     )
     for number, compression in sorted(COMPRESSIONS.items()):
+        if compression.image is not None:
+            continue
         image = replace(PLAIN, compression=number)
         plain, other = _chain(image), _chain(replace(image, bands=3))
         counts = "yes" if number in PREDICTED else "ignored"
         gpu = "yes" if compression.gpu else "no"
         yield str(number), COMPRESSION_NAMES[number], "yes", gpu, counts, plain, other
+
+
+def _images() -> Iterator[tuple[str, ...]]:
+    yield "TIFF number", "Name", "CPU", "GPU", "Zarr codec"
+    for number, compression in sorted(COMPRESSIONS.items()):
+        if compression.image is not None:
+            gpu = "yes" if compression.gpu else "no"
+            yield str(number), COMPRESSION_NAMES[number], "yes", gpu, f"`{compression.image.codec_name}`"
 
 
 def _chain(image: Image) -> str:

@@ -28,8 +28,23 @@ CODECS = {
     "tiff_codecs.lzw": "tiff_codecs.lzw:LzwCodec",
     "tiff_codecs.zstd": "tiff_codecs.zstd:ZstdCodec",
     "tiff_codecs.lzma": "tiff_codecs.lzma:LzmaCodec",
+    "tiff_codecs.old_jpeg": "tiff_codecs.old_jpeg:OldJpegCodec",
     "tiff_codecs.packbits": "tiff_codecs.packbits:PackbitsCodec",
     "tiff_codecs.fill_order": "tiff_codecs.fill_order:FillOrderCodec",
+    "tiff_codecs.ccitt": "tiff_codecs.ccitt:CcittCodec",
+    "tiff_codecs.jpeg": "tiff_codecs.jpeg:JpegCodec",
+    "tiff_codecs.jpeg2000": "tiff_codecs.jpeg2000:Jpeg2000Codec",
+    "tiff_codecs.jpegxl": "tiff_codecs.jpegxl:JpegxlCodec",
+    "tiff_codecs.jpegxr": "tiff_codecs.jpegxr:JpegxrCodec",
+    "tiff_codecs.lerc": "tiff_codecs.lerc:LercCodec",
+    "tiff_codecs.mixed_bits": "tiff_codecs.mixed_bits:MixedBitsCodec",
+    "tiff_codecs.next_rle": "tiff_codecs.next_rle:NextRleCodec",
+    "tiff_codecs.pixarlog": "tiff_codecs.pixarlog:PixarlogCodec",
+    "tiff_codecs.png": "tiff_codecs.png:PngCodec",
+    "tiff_codecs.sgilog": "tiff_codecs.sgilog:SgilogCodec",
+    "tiff_codecs.thunderscan": "tiff_codecs.thunderscan:ThunderscanCodec",
+    "tiff_codecs.webp": "tiff_codecs.webp:WebpCodec",
+    "tiff_codecs.ycbcr": "tiff_codecs.ycbcr:YcbcrCodec",
 }
 
 # Modules whose distributions have other names, where they are not installed to be asked.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from tiff_codecs.errors import TiffFormatError, TiffUnsupportedError
+from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffUnsupportedError
 from tiff_codecs.layout import Predictor, SampleFormat, TileLayout
 from virtual_cog._tags import Tag, tag_name
 
@@ -34,6 +34,16 @@ JPEGS: Final = frozenset((6, 7, 33007, 34892))
 
 type YCbCr = Literal["rgb", "stored"]
 """What YCbCr in JPEG is read as: converted to RGB as GDAL does, or as it is stored."""
+
+
+def check_ycbcr(ycbcr: YCbCr) -> None:
+    """Refuse what is no way to read YCbCr.
+
+    Raises:
+        TiffOptionError: neither "rgb" nor "stored".
+    """
+    if ycbcr not in get_args(YCbCr.__value__):
+        raise TiffOptionError("unknown way to read YCbCr", found=repr(ycbcr), supported='"rgb" or "stored"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +85,7 @@ class Image:
     strip_is_cut: bool = False
     """The only strip is shorter than RowsPerStrip: some writers fill it up with rows that the image does not have."""
     jpeg_tables: bytes = b""
-    """JPEGTables: tables that all tiles share."""
+    """JPEGTables: tables that all tiles share. Of old-style JPEG, what stands before the pixels of a JPEG."""
     t4_options: int = 0
     """T4Options of CCITT Group 3."""
     lerc_compression: int = 0

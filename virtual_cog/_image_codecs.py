@@ -10,6 +10,7 @@ from tiff_codecs.errors import TiffUnsupportedError
 from tiff_codecs.jpeg import JpegCodec, encode_tables
 from tiff_codecs.lerc import AdditionalCompression, LercCodec
 from tiff_codecs.mixed_bits import MixedBitsCodec
+from tiff_codecs.old_jpeg import OldJpegCodec, encode_header
 from tiff_codecs.sgilog import SgilogCodec
 from tiff_codecs.ycbcr import YcbcrCodec
 from virtual_cog._tags import Tag, tag_name
@@ -47,10 +48,27 @@ def image_codec(image: Image) -> ImageCodec | None:
 
 
 def _jpeg(image: Image) -> dict[str, Any]:
+    tables = encode_tables(image.jpeg_tables) if image.jpeg_tables else None
+    return {"ycbcr_to_rgb": _is_converted(image), "tables": tables}
+
+
+def _old_jpeg(image: Image) -> dict[str, Any]:
+    if not image.jpeg_tables:
+        raise TiffUnsupportedError(
+            "old-style JPEG without the tables to decode it",
+            url=image.url,
+            ifd=image.ifd,
+            tag=tag_name(Tag.JPEGProc),
+            supported="baseline, 8 bits, 1 or 3 interleaved bands, with the tables in the file",
+            way_out="rewrite the file, e.g. `gdal_translate -of COG -co COMPRESS=JPEG`",
+        )
+    return {"ycbcr_to_rgb": _is_converted(image), "header": encode_header(image.jpeg_tables)}
+
+
+def _is_converted(image: Image) -> bool:
     # lossy DNG says "linear raw" of RGB, and stores it as cameras' JPEGs do
     is_ycbcr = image.photometric == YCBCR or image.compression == LOSSY_DNG
-    converted = is_ycbcr and image.tile_bands == 3 and image.ycbcr == "rgb"
-    return {"ycbcr_to_rgb": converted, "tables": encode_tables(image.jpeg_tables) if image.jpeg_tables else None}
+    return is_ycbcr and image.tile_bands == 3 and image.ycbcr == "rgb"
 
 
 def _lerc(image: Image) -> dict[str, Any]:
@@ -73,6 +91,7 @@ def _sgilog(image: Image) -> dict[str, Any]:
 
 _OPTIONS: Final[dict[type[ImageCodec], Callable[[Image], dict[str, Any]]]] = {
     JpegCodec: _jpeg,
+    OldJpegCodec: _old_jpeg,
     LercCodec: _lerc,
     CcittCodec: _ccitt,
     SgilogCodec: _sgilog,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from virtualizarr.manifests import ManifestStore
 
 from tiff_codecs.errors import TiffOptionError, TiffWarning
+from virtual_cog._image import check_ycbcr
 from virtual_cog._manifest import pyramid_group, scene_group, stack_group
 from virtual_cog._options import whole_number
 from virtual_cog._pyramid import load_masked, load_pyramid
@@ -69,7 +70,7 @@ class COGParser:
             array.
         prefetch: bytes of the first request; a file whose IFDs lie within takes no other.
         ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
-            and Cr, with shared chroma samples repeated.
+            and Cr, chroma that pixels share interpolated as libjpeg does.
         mask: with the layout "image", whether the transparency mask of the image (or of the overview) is to stand
             beside it as ``mask``, as in a pyramid; there is none where the file has none.
     """
@@ -91,6 +92,7 @@ class COGParser:
         whole_number(self.ifd, "IFD index")
         if self.overview_level is not None:
             whole_number(self.overview_level, "overview level")
+        check_ycbcr(self.ycbcr)
         if self.layout not in get_args(Layout.__value__):
             raise TiffOptionError("unknown layout", found=repr(self.layout), supported='"image", "pyramid" or "stack"')
         if self.layout == "pyramid" and self.overview_level is not None:

@@ -61,7 +61,7 @@ def read(
             that the environment has credentials for.
         threads: how many tiles are decoded at once; None takes the number of cores.
         ycbcr: what YCbCr pixels in JPEG come out as: ``"rgb"`` converts them, as GDAL does; ``"stored"`` gives Y, Cb
-            and Cr, with shared chroma samples repeated.
+            and Cr, chroma that pixels share interpolated as libjpeg does.
         layout: ``"image"`` reads one image; ``"stack"`` all pages from ``ifd`` on, which must have the same size, type
             and codecs (see :class:`COGParser`).
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
-from tiff_codecs.errors import TiffFormatError, TiffOptionError, TiffSelectionError, TiffWarning
+from tiff_codecs.errors import TiffFormatError, TiffSelectionError, TiffWarning
 from virtual_cog._family import family_of, main_of
-from virtual_cog._image import Image, YCbCr, image_from_ifd
+from virtual_cog._image import Image, YCbCr, check_ycbcr, image_from_ifd
+from virtual_cog._old_jpeg import OLD_JPEG, ensure_tables, old_jpeg_header
 from virtual_cog._options import whole_number
 from virtual_cog._strips import in_even_strips
 from virtual_cog._tags import IMAGE_TAGS, METADATA_TAGS, Tag
@@ -49,8 +50,7 @@ class Scene:
         Raises:
             TiffOptionError: neither "rgb" nor "stored".
         """
-        if ycbcr not in get_args(YCbCr.__value__):
-            raise TiffOptionError("unknown way to read YCbCr", found=repr(ycbcr), supported='"rgb" or "stored"')
+        check_ycbcr(ycbcr)
         return self if ycbcr == self.image.ycbcr else replace(self, image=replace(self.image, ycbcr=ycbcr))
 
     def in_even_strips(self) -> Scene:
@@ -102,7 +102,8 @@ def load_image(directory: Directory, index: int) -> Steps[tuple[Image, Ifd, Ifd]
     ifd = yield from directory.ifd(index)
     main = yield from main_of(directory, ifd)
     yield from directory.load([(ifd, IMAGE_TAGS)])
-    return _interpret(ifd, directory.url), ifd, main
+    yield from ensure_tables(directory, ifd)
+    return _interpret(directory, ifd), ifd, main
 
 
 def load_scene(
@@ -149,7 +150,11 @@ def load_scenes(
     ifds = list(ifds)
     own = [(ifd, IMAGE_TAGS | metadata | {*tile_tags(ifd)}) for ifd in ifds]
     yield from directory.load([*own, (main, metadata)] if main not in ifds else own)
-    return [_scene(directory, ifd, main).in_even_strips() for ifd in ifds]
+    scenes: list[Scene] = []
+    for ifd in ifds:
+        scene = yield from _scene(directory, ifd, main)
+        scenes.append(scene.in_even_strips())
+    return scenes
 
 
 def load_own_scenes(directory: Directory, ifds: Sequence[Ifd], metadata: Tags) -> Steps[list[Scene]]:
@@ -167,11 +172,16 @@ def load_own_scenes(directory: Directory, ifds: Sequence[Ifd], metadata: Tags) -
     yield from directory.load(
         [(ifd, IMAGE_TAGS | tags | {*tile_tags(ifd)}) for ifd, tags in zip(ifds, wanted, strict=True)]
     )
-    return [_scene(directory, ifd, ifd) for ifd in ifds]
+    scenes: list[Scene] = []
+    for ifd in ifds:
+        scene = yield from _scene(directory, ifd, ifd)
+        scenes.append(scene)
+    return scenes
 
 
-def _scene(directory: Directory, ifd: Ifd, main: Ifd) -> Scene:
-    image = _interpret(ifd, directory.url)
+def _scene(directory: Directory, ifd: Ifd, main: Ifd) -> Steps[Scene]:
+    yield from ensure_tables(directory, ifd)
+    image = _interpret(directory, ifd)
     try:
         return Scene(image, tile_table(ifd, image, directory.size), ifd, main)
     except TiffFormatError as error:
@@ -201,8 +211,11 @@ def _find_overview(directory: Directory, index: int, level: int) -> Steps[tuple[
     )
 
 
-def _interpret(ifd: Ifd, url: str) -> Image:
+def _interpret(directory: Directory, ifd: Ifd) -> Image:
     try:
-        return image_from_ifd(ifd, url)
+        image = image_from_ifd(ifd, directory.url)
     except TiffFormatError as error:
-        raise error.with_context(url=url, ifd=ifd.index) from None
+        raise error.with_context(url=directory.url, ifd=ifd.index) from None
+    if image.compression != OLD_JPEG:
+        return image
+    return replace(image, jpeg_tables=old_jpeg_header(directory.segments, ifd, image))

@@ -55,6 +55,13 @@ class Tag(IntEnum):
     ExtraSamples = 338
     SampleFormat = 339
     JPEGTables = 347
+    JPEGProc = 512
+    JPEGInterchangeFormat = 513
+    JPEGInterchangeFormatLength = 514
+    JPEGRestartInterval = 515
+    JPEGQTables = 519
+    JPEGDCTables = 520
+    JPEGACTables = 521
     YCbCrSubSampling = 530
     ReferenceBlackWhite = 532
     XMP = 700
@@ -134,6 +141,13 @@ IMAGE_TAGS: Final = frozenset(
         Tag.SampleFormat,
         Tag.YCbCrSubSampling,
         Tag.JPEGTables,
+        Tag.JPEGProc,
+        Tag.JPEGInterchangeFormat,
+        Tag.JPEGInterchangeFormatLength,
+        Tag.JPEGRestartInterval,
+        Tag.JPEGQTables,
+        Tag.JPEGDCTables,
+        Tag.JPEGACTables,
         Tag.T4Options,
         Tag.LercParameters,
         Tag.ImageDepth,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tiff_codecs.compression import COMPRESSIONS
 from tiff_codecs.errors import TiffFormatError
+from virtual_cog._image_codecs import is_subsampled
 from virtual_cog._tags import Tag, tag_name
 
 if TYPE_CHECKING:
@@ -19,13 +21,25 @@ if TYPE_CHECKING:
 
     type Damaged = Callable[[str, Tag, str], TiffFormatError]
 
-MAX_EXPANSION: Final = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 128, 34925: 32768, 50000: 65536}
+MAX_EXPANSION: Final = {
+    1: 1,
+    5: 4096,
+    8: 1032,
+    32773: 128,
+    32946: 1032,
+    34925: 32768,
+    34926: 65536,
+    50000: 65536,
+    50013: 1032,
+}
 """No stream of a compression makes more bytes of one than this (a little over each format's own bound)."""
 
 SLOT: Final = 10
 SLOT_BYTES: Final = 4096
 """A tile is read no further than this many times its pixels' bytes, and so many bytes besides. No encoder needs
 twice the pixels' bytes, but some leave room behind a tile, and count it in."""
+IMAGE_SLOT_BYTES: Final = 32_768
+"""The latter for tiles that are images of a format of their own, which may bring tables and a color profile."""
 
 type Table = np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
 
@@ -48,8 +62,13 @@ def tile_tags(ifd: Ifd) -> tuple[Tag, Tag]:
 
 
 def tile_bytes(image: Image, rows: int) -> int:
-    """Length in bytes of ``rows`` rows of a decompressed tile; of a volume's, all its slices have so many."""
+    """Length in bytes of ``rows`` rows of a decompressed tile, in all its slices; 0 if it is not made of rows of samples."""
     bits = image.bits_per_sample
+    if COMPRESSIONS[image.compression].image is not None or (len(bits) > 1 and image.planar):
+        return 0
+    if is_subsampled(image):
+        across, down = (max(factor, 1) for factor in image.subsampling)
+        return -(-image.tile_width // across) * -(-rows // down) * (across * down + 2) if image.bands == 3 else 0
     samples = image.tile_width * image.tile_bands
     row_bits = samples * bits[0] if len(bits) == 1 else image.tile_width * sum(bits)
     return -(-row_bits // 8) * rows * image.tile_depth
@@ -125,15 +144,16 @@ def _check_lengths(image: Image, counts: Table, damaged: Damaged, tag: Tag) -> T
     Only what is certain is refused here: that no stream of the compression could expand to the tile.
     It also keeps a few damaged bytes from asking for terabytes of memory, or of requests.
     """
-    expansion = MAX_EXPANSION.get(image.compression)
-    mixed = len(image.bits_per_sample) > 1 or len(image.sample_format) > 1
-    if expansion is None or image.subsampling != (1, 1) or mixed:
+    if image.compression not in COMPRESSIONS:
         return counts  # not decoded here, which is said where pixels are wanted
+    expansion = MAX_EXPANSION.get(image.compression, 1)
     needed = np.full((image.grid[-2], 1), tile_bytes(image, image.tile_height), dtype=object)
     if image.last_strip_rows is not None:
         needed[-1, 0] = tile_bytes(image, image.last_strip_rows)
-    if int(needed.max()) > np.iinfo(np.int64).max:
-        raise damaged("absurd tile size", Tag.ImageWidth, f"{needed.max()} bytes a tile")
+    samples = image.tile_width * image.tile_height * image.tile_depth * image.tile_bands
+    pixels = samples * -(-max(image.bits_per_sample) // 8)
+    if max(pixels, int(needed.max())) > np.iinfo(np.int64).max:
+        raise damaged("absurd tile size", Tag.ImageWidth, f"{max(pixels, int(needed.max()))} bytes a tile")
     lengths = needed.astype(np.uint64)
     least = lengths // np.uint64(expansion) if expansion > 1 else lengths
     slack = np.uint64(1024 if expansion > 1 else 0)
@@ -145,6 +165,7 @@ def _check_lengths(image: Image, counts: Table, damaged: Damaged, tag: Tag) -> T
             tag,
             f"tile {first}: {counts.flat[first]} bytes for {image.tile_height} rows of {image.tile_width} pixels",
         )
-    if expansion == 1:
+    if expansion == 1 and least.all():
         return np.minimum(counts, lengths)
-    return np.minimum(counts, np.uint64(min(SLOT * int(lengths.max()) + SLOT_BYTES, 2**63)))
+    room = IMAGE_SLOT_BYTES if image.compression not in MAX_EXPANSION else SLOT_BYTES
+    return np.minimum(counts, np.uint64(min(SLOT * pixels + room, 2**63)))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .lzw import LzwCodec
     from .mixed_bits import MixedBitsCodec
     from .next_rle import NextRleCodec
+    from .old_jpeg import OldJpegCodec
     from .packbits import PackbitsCodec
     from .pixarlog import PixarlogCodec
     from .png import PngCodec
@@ -64,6 +65,7 @@ __all__ = [
     "LzwCodec",
     "MixedBitsCodec",
     "NextRleCodec",
+    "OldJpegCodec",
     "PackbitsCodec",
     "PixarlogCodec",
     "PngCodec",
@@ -106,6 +108,7 @@ _HOMES = {
     "LercCodec": "lerc",
     "MixedBitsCodec": "mixed_bits",
     "NextRleCodec": "next_rle",
+    "OldJpegCodec": "old_jpeg",
     "PixarlogCodec": "pixarlog",
     "PngCodec": "png",
     "SgilogCodec": "sgilog",

@@ -25,6 +25,9 @@ _NUMBERS = {"rle": 2, "group3": 3, "group4": 4, "rle_word": 32771}
 class CcittCodec(ImageCodec):
     """Zarr codec `tiff_codecs.ccitt`, array to bytes: samples are 0 and 1, as the bits of the file would be.
 
+    Fax lines that are damaged or missing come out as libtiff leaves them, and raise no error, as in GDAL: many sound
+    files end a line early, or a strip.
+
     Attributes:
         scheme: "rle" is modified Huffman coding, rows beginning on bytes (TIFF compression 2), "rle_word" the
             same on words (32771), "group3" T.4 (3), "group4" T.6 (4).

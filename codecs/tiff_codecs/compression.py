@@ -14,6 +14,7 @@ from .jpegxl import JpegxlCodec
 from .jpegxr import JpegxrCodec
 from .lerc import LercCodec
 from .next_rle import NextRleCodec
+from .old_jpeg import OldJpegCodec
 from .pixarlog import PixarlogCodec
 from .png import PngCodec
 from .sgilog import SgilogCodec
@@ -80,6 +81,7 @@ _ALL = (
     *(_image(number, "jpegxr", JpegxrCodec) for number in (22610, 34934)),
     *(_image(number, "sgilog", SgilogCodec) for number in (34676, 34677)),
     *(_image(number, "webp", WebpCodec) for number in (34927, 50001)),
+    _image(6, "old_jpeg", OldJpegCodec),
     _image(32766, "next_rle", NextRleCodec),
     _image(32809, "thunderscan", ThunderscanCodec),
     _image(32909, "pixarlog", PixarlogCodec),

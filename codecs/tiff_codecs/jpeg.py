@@ -9,13 +9,13 @@ import base64
 import binascii
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import imagecodecs
 
 from .errors import TiffOptionError
 from .image_codec import ImageCodec, ImageSize, damaged
-from .jpeg_header import LOSSLESS, read_header
+from .jpeg_header import LOSSLESS, decode_whole, read_header
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +26,9 @@ __all__ = ["JpegCodec", "encode_tables"]
 MOST_SCANS = 512
 """Scans of one progressive image: each makes a decoder go over all pixels, however few bytes it has."""
 
-_STORED: Final = {3: "RGB", 4: "CMYK"}
-"""Color spaces by the number of components."""
+_AS_STORED = {1: "GRAYSCALE", 3: "YCBCR", 4: "CMYK"}
+"""By the number of components, a color space that libjpeg is told to convert from and to, so that it does not
+guess one from markers in the stream and convert: the TIFF's tags say what the components are."""
 
 
 def encode_tables(tables: bytes) -> str:
@@ -46,7 +47,7 @@ class JpegCodec(ImageCodec):
 
     Attributes:
         ycbcr_to_rgb: Whether the three components are YCbCr and come out as RGB (as GDAL gives them). If
-            not, components come out as they are stored, those with fewer samples repeated.
+            not, components come out as they are stored, those with fewer samples interpolated, as libjpeg does.
         tables: Quantization and Huffman tables that all tiles share (the tag JPEGTables, 347) in base64, or
             None where every tile has its own.
     """
@@ -94,25 +95,26 @@ class JpegCodec(ImageCodec):
     ) -> NDArray[Any]:
         """See `ImageCodec.decode_image`."""
         header = read_header(data)
-        scans = data.tobytes().count(b"\xff\xda")
+        stream = data.tobytes()
+        scans = stream.count(b"\xff\xda")
         if scans > MOST_SCANS:
             raise damaged(self.codec_name, f"{scans} scans", f"at most {MOST_SCANS}")
-        # the decoder guesses what components mean, and converts them, unless it is told both
-        stored = _STORED.get(bands, "UNKNOWN")
-        colors: dict[str, Any] = {"colorspace": stored, "outcolorspace": stored}
+        color = _AS_STORED.get(bands)
+        colors: dict[str, Any] = {"colorspace": color, "outcolorspace": color}
         if self.ycbcr_to_rgb and bands == 3:
             colors = {"colorspace": "YCBCR", "outcolorspace": "RGB"}
-        pixels: NDArray[Any]
-        if header is not None and header.process in LOSSLESS:
-            pixels = _lossless(data, self.table_bytes)
-        else:
-            pixels = imagecodecs.jpeg_decode(data, tables=self.table_bytes, **colors)
-        return pixels.reshape(rows, cols, bands)
+
+        def decode(stream: bytes) -> NDArray[Any]:
+            if header is not None and header.process in LOSSLESS:
+                return _lossless(stream, self.table_bytes, _AS_STORED.get(header.bands))
+            return imagecodecs.jpeg_decode(stream, tables=self.table_bytes, **colors)
+
+        return decode_whole(stream, decode).reshape(rows, cols, bands)
 
 
-def _lossless(data: NDArray[np.uint8], tables: bytes | None) -> NDArray[Any]:
+def _lossless(stream: bytes, tables: bytes | None, color: str | None) -> NDArray[Any]:
     """libjpeg-turbo reads what it knows; the decoder made for DNG the rest (other predictors and precisions)."""
     try:
-        return imagecodecs.jpeg_decode(data, tables=tables, colorspace="UNKNOWN", outcolorspace="UNKNOWN")
+        return imagecodecs.jpeg_decode(stream, tables=tables, colorspace=color, outcolorspace=color)
     except RuntimeError:
-        return imagecodecs.ljpeg_decode(data)
+        return imagecodecs.ljpeg_decode(stream)

@@ -1,15 +1,18 @@
-"""The frame header of a JPEG, which says how large the image is that a decoder would make (ISO/IEC 10918-1, B.2.2)."""
+"""What a JPEG says of itself before it is decoded (ISO/IEC 10918-1, B.2.2), and whether all of it is there."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
-__all__ = ["LOSSLESS", "JpegHeader", "read_header"]
+__all__ = ["LOSSLESS", "JpegHeader", "decode_whole", "read_header", "segments"]
 
 LOSSLESS: Final = frozenset((0xC3, 0xC7, 0xCB, 0xCF))
 """Markers of frames of lossless processes."""
@@ -17,6 +20,11 @@ LOSSLESS: Final = frozenset((0xC3, 0xC7, 0xCB, 0xCF))
 _FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _ALONE: Final = frozenset((0x01, *range(0xD0, 0xD9)))
 """Markers without a length behind them."""
+
+
+_END: Final = b"\xff\xd9"
+_SCAN: Final = b"\xff\xda"
+_MORE: Final = b"\x55" * 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,27 @@ class JpegHeader:
     rows: int
     cols: int
     bands: int
+
+
+def segments(stream: bytes) -> Iterator[tuple[int, bytes]]:
+    """The segments of a JPEG up to its first scan header, that one included.
+
+    Args:
+        stream: From the first marker (0xFFD8) on; it may end anywhere.
+
+    Yields:
+        The second byte of each marker, and the whole segment from its marker on.
+    """
+    at, marker = 2, 0
+    while marker != 0xDA and at + 4 <= len(stream) and stream[at] == 0xFF:
+        marker = stream[at + 1]
+        if marker == 0xFF:  # a fill byte
+            at += 1
+            continue
+        length = 2 + max(2, int.from_bytes(stream[at + 2 : at + 4]))
+        if at + length <= len(stream):
+            yield marker, stream[at : at + length]
+        at += length
 
 
 def read_header(data: NDArray[np.uint8]) -> JpegHeader | None:
@@ -73,3 +102,25 @@ def read_header(data: NDArray[np.uint8]) -> JpegHeader | None:
             )
         at += max(2, int.from_bytes(view[at : at + 2]))
     return None
+
+
+def decode_whole(stream: bytes, decode: Callable[[bytes], NDArray[Any]]) -> NDArray[Any]:
+    """Decode a JPEG, but not one that was cut, of which libjpeg makes up the rest without a word.
+
+    Args:
+        stream: The JPEG. Its end marker may be missing, as some writers have it.
+        decode: Decodes it.
+
+    Returns:
+        The pixels.
+
+    Raises:
+        EOFError: The stream ends before its pixels do.
+    """
+    pixels = decode(stream)
+    if stream.rfind(_END) < stream.rfind(_SCAN):
+        longer = decode(stream + _MORE + _END)  # which is not looked at where the pixels are complete
+        if not np.array_equal(pixels, longer):
+            message = "a stream that ends before its pixels do"
+            raise EOFError(message)
+    return pixels

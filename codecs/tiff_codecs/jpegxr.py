@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JpegxrCodec"]
 
-_WIDTH, _HEIGHT = 0xBC80, 0xBC81
+_WIDTH, _HEIGHT, _OFFSET, _COUNT = 0xBC80, 0xBC81, 0xBCC0, 0xBCC1
 _INTEGERS = {1: "<B", 3: "<H", 4: "<I"}
 
 
@@ -38,8 +38,10 @@ class JpegxrCodec(ImageCodec):
             sizes: dict[int, int] = {}
             for place in range(at + 2, at + 2 + 12 * count, 12):
                 tag, kind = struct.unpack_from("<HH", view, place)
-                if tag in (_WIDTH, _HEIGHT) and kind in _INTEGERS:
+                if tag in (_WIDTH, _HEIGHT, _OFFSET, _COUNT) and kind in _INTEGERS:
                     sizes[tag] = struct.unpack_from(_INTEGERS[kind], view, place + 8)[0]
+            if sizes.get(_OFFSET, 0) + sizes.get(_COUNT, 0) > len(view):  # of which the decoder makes up the rest
+                raise damaged(self.codec_name, f"{len(view)} bytes", f"{sizes[_COUNT]} from {sizes[_OFFSET]} on")
             return ImageSize(sizes[_HEIGHT], sizes[_WIDTH])
         except (struct.error, KeyError) as error:
             raise damaged(self.codec_name, "no image size") from error

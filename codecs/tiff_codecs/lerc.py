@@ -101,8 +101,6 @@ class LercCodec(ImageCodec):
         decoded = imagecodecs.lerc_decode(data[: header.size], masks=True)
         pixels, mask = cast("tuple[NDArray[Any], NDArray[Any] | None]", decoded)
         pixels = cast_samples(pixels, dtype).reshape(rows, cols, header.depth)
-        if self.byte_order == "big":
-            pixels = pixels.byteswap()
         valid = None if mask is None else np.asarray(mask, bool).reshape(rows, cols)
         if header.depth < bands:
             with_alpha = np.full((rows, cols, bands), 255, dtype)
@@ -112,7 +110,8 @@ class LercCodec(ImageCodec):
             return with_alpha
         if valid is not None and dtype.kind == "f":
             pixels[~valid] = np.nan
-        return pixels
+        # after the mask, as libtiff does: the samples that LERC had to mask were swapped ones
+        return pixels.byteswap() if self.byte_order == "big" else pixels
 
 
 def _read_header(data: NDArray[np.uint8], codec: str) -> _Header:

@@ -30,6 +30,7 @@ class Wrapping:
         photometric: PhotometricInterpretation (262).
         sample_format: SampleFormat (339).
         more: Further tags by number, each with one 32-bit value.
+        jpeg: Whether the strip is a JPEG that JPEGInterchangeFormat (513) is to point to.
     """
 
     compression: int
@@ -37,6 +38,7 @@ class Wrapping:
     photometric: int
     sample_format: int = 1
     more: Mapping[int, int] | None = None
+    jpeg: bool = False
 
 
 def decode_strip(data: NDArray[np.uint8], wrapping: Wrapping, *, rows: int, cols: int, bands: int) -> NDArray[Any]:
@@ -67,6 +69,7 @@ def decode_strip(data: NDArray[np.uint8], wrapping: Wrapping, *, rows: int, cols
         279: (_LONG, (data.size,)),
         284: (_SHORT, (1,)),
         339: (_SHORT, (wrapping.sample_format,) * bands),
+        **({513: (_LONG, (0,)), 514: (_LONG, (data.size,))} if wrapping.jpeg else {}),
         **{tag: (_LONG, (value,)) for tag, value in (wrapping.more or {}).items()},
     }
     return imagecodecs.tiff_decode(_file(tags, data))
@@ -84,7 +87,8 @@ def _file(tags: dict[int, tuple[int, tuple[int, ...]]], data: NDArray[np.uint8])
             extra += raw + bytes(len(raw) % 2)
             raw = struct.pack("<I", place)
         packed[tag] = (kind, len(values), raw.ljust(4, b"\0"))
-    packed[273] = (_LONG, 1, struct.pack("<I", extra_at + len(extra)))
+    for tag in {273, 513} & tags.keys():
+        packed[tag] = (_LONG, 1, struct.pack("<I", extra_at + len(extra)))
     entries = b"".join(struct.pack("<HHI", tag, *packed[tag][:2]) + packed[tag][2] for tag in sorted(packed))
     head = struct.pack("<2sHIH", b"II", 42, 8, len(packed))
     return b"".join((head, entries, bytes(4), extra, data.tobytes()))

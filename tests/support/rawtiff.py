@@ -67,6 +67,14 @@ class RawTiff:
         return bytes(self.data)
 
 
+def jbig(path):
+    """Write a file of a compression that has a name, and no decoder; returns the path."""
+    file = RawTiff()
+    file.ifd(grey(t259=(3, [34661])))
+    path.write_bytes(file.bytes())
+    return path
+
+
 def grey(width=4, height=4, *, offset=8, count=16, **extra):
     """The tags of an uncompressed 8-bit image in one strip."""
     tags = {256: (3, [width]), 257: (3, [height]), 258: (3, [8]), 259: (3, [1]), 262: (3, [1]), 273: (4, [offset]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import struct
@@ -111,6 +112,22 @@ def test_many_pages_are_listed_in_part(path, capsys):
     assert "4800 IFDs more" in out
     assert main(["info", "--json", str(path)]) == 0
     assert len(json.loads(capsys.readouterr().out)["ifds"]) == 5_000
+
+
+def test_many_old_jpegs_whose_tables_lie_anywhere(path):
+    images = 3_000
+    file = RawTiff()
+    file.block(bytes(range(256)) * 8192)  # 2 MB, read at most once
+    for index in range(images):
+        more = {f"t{tag}": (4, [8 + 600 * index + tag]) for tag in (513, 519, 520, 521)}
+        file.ifd(grey(t259=(3, [6]), **more))
+    path.write_bytes(file.bytes())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = virtual_cog.describe(path)
+    assert len(found.ifds) == images
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
+    with pytest.raises(TiffError):
+        virtual_cog.read(path)
 
 
 # --- tags that are too long, too large, or no numbers

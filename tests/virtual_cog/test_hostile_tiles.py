@@ -6,6 +6,7 @@ import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 
+import imagecodecs
 import numpy as np
 import pytest
 import rasterio
@@ -18,6 +19,9 @@ from tiff_codecs import COMPRESSIONS
 from tiff_codecs.errors import TiffDataError
 
 COLS, ROWS = 24, 10
+BYTE_STREAMS = [number for number, compression in COMPRESSIONS.items() if compression.image is None]
+"""Compressions of any bytes. A tile that is an image says its size itself."""
+
 RNG = np.random.default_rng(8)
 STRIPS = RNG.integers(0, 99, (2, ROWS, COLS), "u1")
 
@@ -61,19 +65,20 @@ def tiles(path, width, offsets, counts, payload, *, number=8, side=1):
 
 @READERS
 @pytest.mark.parametrize("behind", [b"\0", b"(", b"(\xb5", b"(\xb5/", b"(\xb5/\xfd", bytes(100), b"\xff" * 5000])
-@pytest.mark.parametrize("number", COMPRESSIONS)
+@pytest.mark.parametrize("number", BYTE_STREAMS)
 def test_byte_counts_with_too_many_bytes(tmp_path, number, behind, read):
     """As of writers that leave room behind a tile; one byte of the next Zstandard frame is worse than none."""
     streams = [compressed(number, strip) + behind for strip in STRIPS]
     path = strips(tmp_path / "a.tif", number, streams, height=2 * ROWS)
     np.testing.assert_array_equal(read(path)[0], STRIPS.reshape(-1, COLS))
-    with rasterio.open(path) as file:
-        np.testing.assert_array_equal(file.read(1), STRIPS.reshape(-1, COLS))
+    if number not in (34926, 50013):  # which GDAL does not know
+        with rasterio.open(path) as file:
+            np.testing.assert_array_equal(file.read(1), STRIPS.reshape(-1, COLS))
 
 
 @READERS
 @pytest.mark.parametrize("rows", [3, ROWS, ROWS + 2])
-@pytest.mark.parametrize("number", COMPRESSIONS)
+@pytest.mark.parametrize("number", BYTE_STREAMS)
 def test_last_strips_with_more_rows_than_the_image(tmp_path, number, rows, read):
     """Some writers fill the last strip up; GDAL reads no DEFLATE of them, so the truth is what was written."""
     last = np.resize(STRIPS[1], (rows, COLS))
@@ -84,7 +89,7 @@ def test_last_strips_with_more_rows_than_the_image(tmp_path, number, rows, read)
 
 @READERS
 @pytest.mark.parametrize("rows", [3, ROWS])
-@pytest.mark.parametrize("number", COMPRESSIONS)
+@pytest.mark.parametrize("number", BYTE_STREAMS)
 def test_only_strips_with_more_rows_than_the_image(tmp_path, number, rows, read):
     path = strips(tmp_path / "a.tif", number, [compressed(number, STRIPS[0, :rows])], height=3)
     np.testing.assert_array_equal(read(path)[0], STRIPS[0, :3])
@@ -133,6 +138,17 @@ def test_tiles_that_count_the_whole_file_do_not_fetch_it_each(tmp_path):
     with serve(tmp_path) as server:
         assert (virtual_cog.read(f"{server.url}/a.tif") == ord("a")).all()
         assert server.bytes_sent < 2 * path.stat().st_size  # not 2000 times
+
+
+def test_tiles_that_are_images_are_read_no_further_than_they_can_need(tmp_path):
+    number, payload = 2000, bytes(imagecodecs.jpeg_encode(np.full((8, 8), 77, "u1"))) + bytes(8 << 20)
+    path = tiles(tmp_path / "a.tif", 8 * number, [0] * number, [len(payload)] * number, payload, number=7, side=8)
+    start = time.perf_counter()
+    assert (virtual_cog.read(path) == 77).all()
+    assert time.perf_counter() - start < 5  # 16 GB would take longer
+    with serve(tmp_path) as server:
+        assert (virtual_cog.read(f"{server.url}/a.tif") == 77).all()
+        assert server.bytes_sent < 2 * path.stat().st_size
 
 
 def test_tiles_that_share_a_bomb(tmp_path):

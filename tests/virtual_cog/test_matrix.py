@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 import zarr
@@ -11,15 +9,13 @@ import zarr
 import virtual_cog
 from tiff_codecs import cpu
 
-COVERED = re.compile(r"-(none|deflate|lzw|zstd|lzma|packbits)-p")
 PARTS = 8
 EVERY = 37
 """One case in so many: prime to the lengths of the matrix's axes, so that the sample takes all their values."""
 
 
 def sample(gen, part):
-    cases = [c for c in gen.matrix("full") if COVERED.search(c["id"])]
-    return cases[part * EVERY // PARTS :: EVERY][part::PARTS]
+    return list(gen.matrix("full"))[part * EVERY // PARTS :: EVERY][part::PARTS]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -39,13 +35,14 @@ def test_sample(gen, tmp_path, part):
         chunk_by_chunk = zarr.open_group(store, mode="r")["band_data"][...]
         for pixels in (virtual_cog.read(made["path"]), chunk_by_chunk, planned):
             assert pixels.dtype == truth.dtype, made["id"]
-            np.testing.assert_array_equal(pixels, truth, err_msg=made["id"])
+            # lossy ones have been compared with what was written; their own tests compare with other decoders
+            np.testing.assert_allclose(pixels, truth, rtol=0, atol=made["tol"], err_msg=made["id"])
         read += 1
     assert read > 30
 
 
 def test_the_sample_takes_every_value_of_every_axis(gen):
     cases = [c for part in range(PARTS) for c in sample(gen, part)]
-    everything = [c for c in gen.matrix("full") if COVERED.search(c["id"])]
+    everything = list(gen.matrix("full"))
     for axis in ("writer", "comp", "pred", "dtype", "bands", "interleave", "layout", "endian", "big"):
         assert {c[axis] for c in cases} == {c[axis] for c in everything}, axis

@@ -24,14 +24,7 @@ from tiff_codecs.errors import (
     TiffSelectionError,
     TiffUnsupportedError,
 )
-from virtual_cog._codecs import check_readable
 from virtual_cog._registry import resolve
-from virtual_cog._scene import load_image
-
-WAITING = {
-    "TwelveMonkeys__WangJPEG.tif": "old-style JPEG",
-}
-"""Corpus files whose compression is not decoded, by name: each must be refused, and with its reason."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::tiff_codecs.errors.TiffWarning")
 
@@ -50,18 +43,17 @@ def through_cpu_pipeline(path, ifd=0) -> np.ndarray:
         return through_zarr(path, ifd)
 
 
+def gdal(path) -> np.ndarray:
+    with rasterio.open(path) as file:
+        return file.read()
+
+
 READERS = (virtual_cog.read, through_zarr, through_cpu_pipeline)
 
 
 @pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
 def test_corpus(corpus_file):
     path, entry = corpus_file.path, corpus_file.entry
-    if path.name in WAITING:
-        for read in READERS:
-            with pytest.raises(TiffUnsupportedError, match="compression") as caught:
-                read(path)
-            assert caught.value.way_out
-        return
     (main,) = [ifd for ifd in entry["ifds"] if ifd["index"] == 0 and ifd["level"] == 0]
     for read in READERS:
         pixels = read(path)
@@ -70,9 +62,8 @@ def test_corpus(corpus_file):
         assert digest(pixels) == main["sha256"]
 
 
-def test_every_waiting_file_is_in_the_corpus(corpus):
-    assert corpus.keys() >= WAITING.keys()
-    assert len(corpus) - len(WAITING) >= 50
+def test_the_corpus_is_not_empty(corpus):
+    assert len(corpus) >= 50
 
 
 def test_corpus_ifds_behind_the_first(corpus_file):
@@ -82,12 +73,6 @@ def test_corpus_ifds_behind_the_first(corpus_file):
     by_offset = {entry["offset"]: entry for entry in corpus_file.entry["ifds"]}
     for ifd in source.drive(directory.all())[1:]:
         entry = by_offset[ifd.offset]
-        image, _, _ = source.drive(load_image(directory, ifd.index))
-        try:
-            check_readable(image)
-        except TiffUnsupportedError:
-            assert image.compression not in (1, 5, 8, 32773, 32946, 34925, 50000)
-            continue
         pixels = virtual_cog.read(corpus_file.path, ifd=ifd.index)
         assert digest(pixels) == entry["sha256"], ifd.index
 
@@ -102,7 +87,7 @@ def test_cases(case):
             assert time.perf_counter() - start < 1
             assert caught.value.url
             continue
-        truth = case.arrays()["truth"]
+        truth = case.arrays()["truth"] if case.arrays() else gdal(case.path)
         pixels = read(case.path)
         assert pixels.dtype == truth.dtype
         np.testing.assert_array_equal(pixels, truth)

@@ -8,7 +8,7 @@ import os
 import time
 from importlib import import_module
 from pathlib import Path  # noqa: TC003 - cyclopts resolves annotations
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final, Literal
 
 from cyclopts import Parameter
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from cyclopts import Token
 
-    from virtual_cog._image import Image
+    from virtual_cog._image import Image, YCbCr
     from virtual_cog._plan import Window
 
 BLOCK_BYTES: Final = 256 * 2**20
@@ -57,11 +57,13 @@ def read(
         ),
     ] = None,
     device: Annotated[str, Parameter(metavar="NAME")] = "cpu",
+    ycbcr: Annotated[Literal["rgb", "stored"], Parameter(show_choices=False, metavar="rgb|stored")] = "rgb",
     overwrite: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
 ) -> None:
     """Decode an image, and say how fast.
 
-    Pixels are as stored, in the order (bands, rows, columns): no scaling, masking or colour conversion.
+    Pixels are as stored, in the order (bands, rows, columns): no scaling, masking or colour conversion,
+    but for --ycbcr.
 
     Volumes have an axis of slices before the rows.
 
@@ -71,6 +73,7 @@ def read(
         ifd: Index of the image; "virtual-cog info" lists them.
         window: Read a part, in pixels.
         device: What decodes, e.g. cpu.
+        ycbcr: What YCbCr in JPEG comes out as.
         overwrite: Replace the output file if it is there.
     """
     from virtual_cog._plan import parse_window
@@ -86,7 +89,7 @@ def read(
     shape = (*image.shape[:-2], wanted.height, wanted.width)
     size = math.prod(shape) * image.dtype.itemsize
     with _npy(output, shape, image.dtype) as write, progress(f"read {url}", size) as advance:
-        for first, block in _blocks(url, image, wanted, device):
+        for first, block in _blocks(url, image, wanted, device, ycbcr):
             write(first, _on_host(block))
             advance(block.nbytes)
     seconds = time.perf_counter() - started
@@ -118,7 +121,7 @@ def _check_output(output: Path, *, overwrite: bool) -> bool:
     return output.exists()
 
 
-def _blocks(url: str, image: Image, window: Window, device: str) -> Iterator[tuple[int, np.ndarray]]:
+def _blocks(url: str, image: Image, window: Window, device: str, ycbcr: YCbCr) -> Iterator[tuple[int, np.ndarray]]:
     """Read a window in parts that end where tiles do; yields the first row within the window, and the pixels."""
     from virtual_cog._read import read as read_pixels
 
@@ -128,7 +131,7 @@ def _blocks(url: str, image: Image, window: Window, device: str) -> Iterator[tup
     while row < end:
         stop = min((row // image.tile_height + tile_rows) * image.tile_height, end)
         part = (window.col, row, window.width, stop - row)
-        yield row - window.row, read_pixels(url, ifd=image.ifd, window=part, device=device)
+        yield row - window.row, read_pixels(url, ifd=image.ifd, window=part, device=device, ycbcr=ycbcr)
         row = stop
 
 
