@@ -62,7 +62,7 @@ def tile_tags(ifd: Ifd) -> tuple[Tag, Tag]:
 
 
 def tile_bytes(image: Image, rows: int) -> int:
-    """Length in bytes of ``rows`` rows of a decompressed tile, in all its slices; 0 if it is not made of rows of samples."""
+    """Length in bytes of ``rows`` rows of a decompressed tile, in all its slices; 0 if it is not of rows of samples."""
     bits = image.bits_per_sample
     if COMPRESSIONS[image.compression].image is not None or (len(bits) > 1 and image.planar):
         return 0
