@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 
+import imagecodecs
 import numpy as np
 import pytest
 import tifffile
@@ -14,6 +16,7 @@ from obstore.store import MemoryStore
 
 import virtual_cog
 from httpserver import serve
+from rawtiff import RawTiff
 from tiff_codecs import gpu
 from tiff_codecs.errors import TiffAccessError, TiffDataError, TiffError, TiffOptionError, TiffUnsupportedError
 from virtual_cog._read_gpu import read_scene_gpu
@@ -244,3 +247,19 @@ def test_icechunk(cog, tmp_path):
         forbidden = icechunk.Repository.open(storage).readonly_session("main").store
         with pytest.raises(TiffAccessError, match="authorize_virtual_chunk_access"):
             zarr.open_group(forbidden, mode="r")["band_data"][...]
+
+
+@pytest.mark.parametrize(("number", "compress"), [(1, bytes), (8, zlib.compress), (5, imagecodecs.lzw_encode)])
+def test_bits_in_reverse_order(tmp_path, number, compress):
+    """FillOrder 2: each byte of the file the other way round."""
+    pixels = np.random.default_rng(5).integers(0, 9, (64, 48), "u1")
+    data = bytes(int(f"{byte:08b}"[::-1], 2) for byte in compress(pixels.tobytes()))
+    file = RawTiff()
+    at = file.block(data)
+    file.ifd([(256, 3, [48]), (257, 3, [64]), (258, 3, [8]), (259, 3, [number]), (262, 3, [1]), (266, 3, [2]),
+              (273, 4, [at]), (277, 3, [1]), (278, 3, [64]), (279, 4, [len(data)])])  # fmt: skip
+    path = tmp_path / "a.tif"
+    path.write_bytes(file.bytes())
+    same(read_gpu(path), pixels[None])
+    with gpu.enable(strict=True):
+        same(zarr.open_group(virtual_cog.open_store(path), mode="r")["band_data"][...], pixels[None])

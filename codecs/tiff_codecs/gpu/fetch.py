@@ -78,6 +78,13 @@ class Fetched:
             self.waiting.popleft()()
             self.seconds = perf_counter() - self.begun
 
+    def words(self, addresses: NDArray[np.uint64], number: int) -> cupy.ndarray:
+        """The little-endian words that begin at any addresses in the buffer, uint32 of shape (addresses, number)."""
+        import cupy
+
+        first = (addresses - np.uint64(self.buffer.data.ptr)).astype(np.int64)
+        return self.buffer[cupy.asarray(first[:, None] + np.arange(4 * number))].view(np.uint32)
+
     def settle(self) -> None:
         """Return when nothing writes to the buffer any more, whatever became of it."""
         while self.waiting:

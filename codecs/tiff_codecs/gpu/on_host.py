@@ -10,7 +10,7 @@ import numpy as np
 
 from tiff_codecs import fill_order
 from tiff_codecs.errors import TiffDataError, TiffError
-from tiff_codecs.gpu.decompress import ALIGNMENT, Decompressed
+from tiff_codecs.gpu.decompressed import ALIGNMENT, Decompressed
 
 if TYPE_CHECKING:
     import cupy
