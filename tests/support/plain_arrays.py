@@ -55,11 +55,12 @@ def store(folder, values, chunks, codec, *, endian="little", edit=None):
     Returns:
         VirtualiZarr's store with the array `a`.
     """
-    written = zarr.create_array(
-        folder / "written", shape=values.shape, chunks=chunks, dtype=values.dtype, filters=[], fill_value=0,
-        serializer=BytesCodec(endian=endian), compressors=[CODECS[codec]], config={"write_empty_chunks": True},
-    )  # fmt: skip
-    written[...] = values
+    with zarr.config.set({"buffer": "zarr.buffer.cpu.Buffer", "ndbuffer": "zarr.buffer.cpu.NDBuffer"}):
+        written = zarr.create_array(
+            folder / "written", shape=values.shape, chunks=chunks, dtype=values.dtype, filters=[], fill_value=0,
+            serializer=BytesCodec(endian=endian), compressors=[CODECS[codec]], config={"write_empty_chunks": True},
+        )  # fmt: skip
+        written[...] = values
     content, entries = bytearray(b"\x1f\x8b\x08"), {}
     for place in np.ndindex(*written.cdata_shape):
         data = folder.joinpath("written", "c", *map(str, place)).read_bytes()

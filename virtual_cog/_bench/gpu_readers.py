@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from functools import partial
 from statistics import median
@@ -95,7 +96,7 @@ def _nvimgcodec(task: Task, _: int) -> Call:
         image = decoder.read(str(task.path), params=parameters)
         if image is None:
             raise DeclinedError("nvimgcodec does not decode the file")
-        return module.asarray(image.gpu())
+        return module.asarray(image.cuda())
 
     return _finished(call)
 
@@ -104,7 +105,16 @@ def _xarray_spatial(task: Task, _: int) -> Call:
     geotiff = library("xrspatial.geotiff")
     if task.ifd or task.window:
         raise DeclinedError("xarray-spatial is asked for the first image as a whole")
-    return _finished(lambda: geotiff.open_geotiff(str(task.path), gpu=True).data)
+
+    def call() -> Any:  # noqa: ANN401
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # its word that it goes to the CPU
+            try:
+                return geotiff.open_geotiff(str(task.path), gpu=True).data
+            except RuntimeWarning as warning:
+                raise DeclinedError(str(warning)) from warning
+
+    return _finished(call)
 
 
 def _planes(pixels: Any) -> np.ndarray:  # noqa: ANN401 - (rows, columns) or (rows, columns, bands), on the device
