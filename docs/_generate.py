@@ -86,7 +86,8 @@ tile codec, and interleaved bands of different depths take [`tiff_codecs.mixed_b
 ## Images in tiles
 
 Compressions whose tiles are images of a format of their own. [One codec](codecs.md#images-in-tiles) decodes them to
-samples, on the CPU, also where they are [read to a GPU](../how-to/read-to-the-gpu.md). The tag Predictor is ignored.
+samples. The tag Predictor is ignored. GPU: whether a GPU decodes it; of JPEG that is baseline JPEG of 8 bits and up to
+four bands. The others are decoded on the CPU when they are [read to a GPU](../how-to/read-to-the-gpu.md).
 
 {images}
 

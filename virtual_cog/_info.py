@@ -63,7 +63,8 @@ def describe(url: str | os.PathLike[str], *, registry: ObjectStoreRegistry[Any] 
 
     Args:
         url: a local path, or a URL that ``registry`` (or the environment) has a store for.
-        registry: stores by URL prefix; None makes one for local files, http(s) and public environments.
+        registry: stores by URL prefix; None makes one for local files, http(s), and object stores
+            that the environment has credentials for.
 
     Raises:
         TiffNotFoundError: there is no such file.
