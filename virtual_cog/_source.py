@@ -132,7 +132,7 @@ class Source:
                 "not a regular file",
                 url=self.url,
                 found=FILE_KINDS.get(stat.S_IFMT(mode), "something else"),
-                way_out="copy the bytes to a file",
+                way_out="name a file in it" if stat.S_ISDIR(mode) else "copy the bytes to a file",
             )
         if any("\ud800" <= character <= "\udfff" for character in path):
             raise TiffAccessError(

@@ -113,8 +113,8 @@ def tile_table(ifd: Ifd, image: Image, file_size: int) -> TileTable:
         raise damaged(
             "a tile lies outside the file",
             offsets_tag,
-            f"tile {first}: {counts[first]} bytes at {offsets[first]} of a file of {file_size} bytes "
-            f"({int(outside.sum())} such tiles)",
+            f"tile {first}: {counts[first]} bytes at {offsets[first]} of a file of {file_size} bytes"
+            + (f" ({number} such tiles)" if (number := int(outside.sum())) > 1 else ""),
         )
     if not present.all():
         offsets = np.where(present, offsets, np.uint64(0))

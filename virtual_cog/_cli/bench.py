@@ -54,7 +54,7 @@ def bench(
 ) -> int:
     """Compare how fast this and other libraries read your files.
 
-    Readers take turns on a file in the page cache. Those that are not installed or return other pixels are left out.
+    Readers take turns on a file in the page cache. Of those not installed, or with other pixels, it says so.
 
     Args:
         files: Local paths.
