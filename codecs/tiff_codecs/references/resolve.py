@@ -80,7 +80,9 @@ def _from_manifest(store: Any, array_path: str, coordinates: NDArray[np.int64]) 
         names, file = [str(paths.flat[0])], np.zeros(len(offset), np.int32)
     else:
         known: dict[str, int] = {}
-        file = np.array([known.setdefault(path, len(known)) for path in paths[index].tolist()], np.int32)
+        # by flat positions: NumPy 2.1 cannot read the texts that it took by several indices
+        texts = paths.reshape(-1)[np.ravel_multi_index(index, paths.shape)].tolist()
+        file = np.array([known.setdefault(path, len(known)) for path in texts], np.int32)
         names = list(known)
     special = np.array([{"": MISSING, INLINED: OTHERWISE}.get(name, 0) for name in names], np.int32)
     file = np.where(special[file] < 0, special[file], file)
