@@ -49,6 +49,7 @@ def _zarr(pipeline: str | None, task: Task, threads: int) -> Call:
         if not hasattr(library(module), name):
             raise DeclinedError(f"zarr {zarr.__version__} has no {pipeline}")
         settings["codec_pipeline.path"] = pipeline
+    virtual_cog.open_store(task.path, ifd=task.ifd)  # imports VirtualiZarr, whose memory is not the read's
 
     def call() -> Any:  # noqa: ANN401
         with zarr.config.set(settings):
