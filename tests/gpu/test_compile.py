@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tiff_codecs.gpu import inflate, jpeg, lzw, zstd
+from tiff_codecs.gpu import inflate, jpeg, lzw, scatter, zstd
 from tiff_codecs.gpu.scatter import compile_options, is_supported
 from tiff_codecs.layout import TileLayout
 
@@ -30,7 +30,7 @@ def nvrtc():
 
 
 def compiled(nvrtc, name, options, architecture):
-    folders = {"inflate": inflate, "jpeg": jpeg, "zstd": zstd}
+    folders = {"inflate": inflate, "jpeg": jpeg, "scatter": scatter, "zstd": zstd}
     source = (folders[name].source() if name in folders else (KERNELS / name).read_text()).encode()
     program = ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None) == 0
@@ -67,7 +67,8 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_scatter(nvrtc, architecture, layout):
     assert is_supported(layout)
-    compiled(nvrtc, "scatter.cu", compile_options(layout), architecture)
+    for options in {compile_options(layout, bands) for bands in (3, 5)}:  # all bands at once, and one by one
+        compiled(nvrtc, "scatter", options, architecture)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -102,5 +103,5 @@ def test_zstd(nvrtc, architecture):
 
 
 def test_every_kernel_is_compiled_here():
-    names = {"adler32.cu", "crc32.cu", "inflate", "jpeg", "lzw.cu", "packbits.cu", "scatter.cu", "zstd"}
+    names = {"adler32.cu", "crc32.cu", "inflate", "jpeg", "lzw.cu", "packbits.cu", "scatter", "zstd"}
     assert {entry.name for entry in KERNELS.iterdir()} == names

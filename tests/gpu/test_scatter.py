@@ -42,7 +42,7 @@ def bits_of(pixels):
 
 
 @pytest.mark.parametrize("layout", list(layouts()), ids=name)
-@pytest.mark.parametrize("bands", [1, 3, 5])
+@pytest.mark.parametrize("bands", [1, 2, 3, 4, 5])
 def test_whole_tiles_and_parts(layout, bands):
     import cupy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files as resources
@@ -12,6 +13,8 @@ import numpy as np
 from tiff_codecs.gpu.device import attribute
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     import cupy
     from numpy.typing import NDArray
 
@@ -36,6 +39,9 @@ SMALLEST_SEGMENT: Final = 32 * 1024
 LARGEST_SEGMENT: Final = 256 * 1024
 SEGMENTS_PER_PROCESSOR: Final = 20
 """Streams are cut into segments, of so many bytes, that are scanned at the same time."""
+
+MOST_PARTS: Final = 8
+"""Where there are few segments, each is searched in so many parts at once."""
 
 BLOCK_BYTES: Final = 4096
 """Compressed bytes that a block of a stream is taken to have at least, to size what is noted of them."""
@@ -87,7 +93,7 @@ def shared_bytes(kernel: str) -> int:
     tables = 2 * (2048 + 1024 + 143 * 16 + 15 * 32) + 8
     staged = 4 * words
     if kernel == "scan":
-        return tables + CODES_BYTES + staged + 4 * THREADS + THREADS // 8 + 128 + 320 + 128 + 32 + 24 + 64
+        return tables + CODES_BYTES + staged + 4 * THREADS + THREADS // 8 + 128 + 320 + 128 + 32 + 28 + 64
     return (tables + staged + 15) // 16 * 16 + 2 * (ROOM + 8) + 32
 
 
@@ -126,6 +132,7 @@ class Inflation:
         pieces, self._firsts = _pieces(source_bytes, total // (SEGMENTS_PER_PROCESSOR * self._processors))
         self._segments = len(pieces)
         self._arrived = 0
+        self._aside: cupy.cuda.Stream | None = None
         self._most_codes = total // block_bytes + 2 * number + 64
         self._most_sets = self._most_codes + total // (THREADS * SPAN // 8)
         self._most_windows = self._most_sets + int(target_bytes.sum()) // (ROOM // 2)
@@ -140,6 +147,7 @@ class Inflation:
         self._tickets = counters[6 : 6 + number]
         self._places, self._counts, self._progress, self._statuses = counters[6 + number :].reshape(4, number)
         self._starts = cupy.empty(self._segments, np.uint32)
+        self._starts.data.memset_async(255, self._starts.nbytes, stream)  # none is known
         self._found = cupy.empty(self._segments * SEGMENT_BYTES, np.uint8)
         self._windows = cupy.empty(self._most_windows * WINDOW_BYTES, np.uint8)
         self._spans = cupy.empty(self._most_sets * THREADS, np.uint32)
@@ -155,10 +163,15 @@ class Inflation:
         first = int(self._firsts[self._arrived])
         end = int(self._firsts[arrived]) if arrived < len(self._firsts) else self._segments
         pieces = (self._pieces, u4(first), u4(end))
-        grid = (min(end - first, 8 * self._processors),)
-        self._kernels["find"](grid, block, (self._streams, *pieces, self._starts), stream=self._stream)
+        number, most = end - first, 8 * self._processors
+        parts = min(max(1, most // number), MOST_PARTS)
+        with self._beside(whole=number == self._segments) as stream:
+            self._kernels["find"](
+                (min(-(-number * parts // (THREADS // 32)), most),), block,
+                (self._streams, *pieces, u4(parts), self._starts), stream=stream,
+            )  # fmt: skip
         self._kernels["scan"](
-            grid, block,
+            (min(number, most),), block,
             (
                 self._streams, *pieces, self._device_firsts, u4(len(self._firsts)), self._starts, self._found,
                 self._tickets[self._arrived :], self._windows, self._spans, self._codes, u4(self._most_windows),
@@ -168,6 +181,23 @@ class Inflation:
             stream=self._stream,
         )  # fmt: skip
         self._arrived = arrived
+
+    @contextmanager
+    def _beside(self, *, whole: bool) -> Generator[cupy.cuda.Stream]:
+        """A stream for what leaves most of the device idle: with several parts, beside the scan of the part before."""
+        import cupy
+
+        if whole:
+            yield self._stream
+            return
+        aside = self._aside
+        if aside is None:
+            aside = self._aside = cupy.cuda.Stream(non_blocking=True)
+            aside.wait_event(self._stream.record())  # the tables are made there
+        try:
+            yield aside
+        finally:
+            self._stream.wait_event(aside.record())
 
     def write(self) -> Outcome:
         """Queue the output of all streams, which must have been scanned."""
@@ -216,10 +246,10 @@ def _pieces(source_bytes: NDArray[np.uint64], wanted: int) -> tuple[NDArray[np.u
     words = min(max(wanted, SMALLEST_SEGMENT), LARGEST_SEGMENT) // 4
     # the first word may be shared with what lies before the stream: it may be one more than its bytes fill
     have = (source_bytes.astype(np.int64) + 3) // 4 + 1
-    count = np.maximum(1, have // words)
+    count = -(-have // words)
     firsts = np.cumsum(count) - count
     stream = np.repeat(np.arange(len(count)), count)
     within = np.arange(int(count.sum())) - firsts[stream]
-    last = within == count[stream] - 1
-    pieces = np.stack([stream, within * words, np.where(last, have[stream], (within + 1) * words), 0 * within], axis=1)
+    begin, end = (have[stream] * at // count[stream] for at in (within, within + 1))
+    pieces = np.stack([stream, begin, end, 0 * within], axis=1)
     return pieces.astype(np.uint32), firsts.astype(np.uint32)

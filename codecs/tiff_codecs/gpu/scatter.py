@@ -48,8 +48,8 @@ def is_supported(layout: TileLayout) -> bool:
     )
 
 
-def compile_options(layout: TileLayout) -> tuple[str, ...]:
-    """The macros that `kernels/scatter.cu` is compiled with for a layout."""
+def compile_options(layout: TileLayout, bands: int) -> tuple[str, ...]:
+    """The macros that `kernels/scatter` is compiled with for a layout, and a tile's number of bands."""
     pixel = layout.dtype.itemsize
     parts, kind, stored = 1, 0, layout.bits_per_sample // 8
     if layout.is_packed:
@@ -75,13 +75,20 @@ def compile_options(layout: TileLayout) -> tuple[str, ...]:
         "SWAP": int(swap),
         "OUT": pixel,
         "PER": PIXELS_PER_LANE[pixel],
+        "BANDS": bands if kind == 0 and parts == 1 and _lie_together(layout, bands) else 0,
     }
     return ("--std=c++17", *(f"-D{name}={value}" for name, value in values.items()))
 
 
+def _lie_together(layout: TileLayout, bands: int) -> bool:
+    """Whether the kernel takes all bands of a pixel at once."""
+    return layout.predictor < 3 and layout.bits_per_sample <= 32 and bands <= 4
+
+
 def source() -> str:
-    """The CUDA source of the kernel."""
-    return (files("tiff_codecs.gpu") / "kernels" / "scatter.cu").read_text()
+    """The CUDA source of the kernel: the files of its folder, in order."""
+    folder = files("tiff_codecs.gpu") / "kernels" / "scatter"
+    return "\n".join(part.read_text() for part in sorted(folder.iterdir(), key=lambda part: part.name))
 
 
 @lru_cache(maxsize=256)
@@ -113,12 +120,14 @@ def scatter(
     """
     import cupy
 
-    kernel = _kernel(compile_options(layout), cupy.cuda.runtime.getDevice())
+    options = compile_options(layout, bands)
+    kernel = _kernel(options, cupy.cuda.runtime.getDevice())
+    together = "-DBANDS=0" not in options
     for start in range(0, len(tiles), MOST_TILES):
         part = tiles[start : start + MOST_TILES]
         table = cupy.asarray(part.view(np.uint8))
-        pairs = int((part["rows"].astype(np.int64) * part["bands"]).max())
-        grid = (min(-(-pairs // WARPS), 2**31 - 1), len(part))
+        warps = int((part["rows"].astype(np.int64) * (1 if together else part["bands"])).max())
+        grid = (min(-(-warps // WARPS), 2**31 - 1), len(part))
         band_stride, row_stride, col_stride = out.strides[-3:]
         arguments = (
             table, out, np.int32(cols), np.int32(bands), np.int64(layout.row_bytes(cols, bands)),

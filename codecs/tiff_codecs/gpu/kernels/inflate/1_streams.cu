@@ -40,6 +40,9 @@ typedef unsigned long long u64;
 #ifndef WRITE_BLOCKS
 #define WRITE_BLOCKS 1
 #endif
+#ifndef PATIENCE
+#define PATIENCE 6    // rounds in which all spans that began wrongly are decoded again
+#endif
 #ifndef HOPS
 #define HOPS 8        // references followed at a time
 #endif

@@ -9,7 +9,7 @@ struct Scan {
     u32 counts[2][16];
     u8 lengths[LENGTHS];
     u8 precodes[128], prelengths[32];
-    u32 first_end, bit, place, window, kind, last;
+    u32 first_end, front, bit, place, window, kind, last;
 };
 
 // Code lengths of a block with codes of its own, by the first warp; `at` is a bit of the staged words. Returns where they end.
@@ -72,6 +72,8 @@ __device__ u32 read_lengths(Scan& shared, u32 at, int lane) {
 #define LITERALS 3
 #endif
 
+#define LONGEST 258u   // bytes of a match
+
 struct Span {
     u32 start, stop;     // bits of the window
     u32 middle;          // the first symbol's begin in its second half
@@ -98,9 +100,19 @@ __device__ __forceinline__ void count_on(const u32* words, const Tables& tables,
             if (at >= until) break;
         }
         if (!(entry & 256)) continue;
+        const u32 before = at;
         const Token token = step(words, tables, at);
-        if (token.kind <= MATCH) bytes += token.bytes;
-        else if (span.end == NONE) {
+        if (token.kind <= MATCH) {
+            bytes += token.bytes;
+            // long runs are one match again and again, and there decoders fall into step late: let them get on
+            if (token.bytes == LONGEST && at - before < 32) {
+                const u32 mask = (1u << (at - before)) - 1, match = peek(words, before) & mask, n = at - before;
+                while (at < until && (peek(words, at) & mask) == match) {
+                    at += n;
+                    bytes += LONGEST;
+                }
+            }
+        } else if (span.end == NONE) {
             if (token.kind == BAD) span.bad |= half;
             else {
                 span.end = at;

@@ -101,15 +101,22 @@ __device__ Block scan_block(Scan& shared, const Bits& bits, u32 bit, u64 offset,
             count_on(shared.words, shared.tables, start, begin, nothing, ignored, 1);
         }
         Span span = count(shared.words, shared.tables, start, begin, other);
-        for (;;) {
+        for (int round = 0;; round++) {
             shared.ends[t] = span.stop;
             if (t == 0) shared.first_end = THREADS;
             __syncthreads();
             if (span.end != NONE) atomicMin(&shared.first_end, t);
+            if (t == 0) shared.front = THREADS;
             const u32 due = t ? shared.ends[t - 1] : begin;
             __syncthreads();
-            const bool wrong = t <= shared.first_end && due != span.start;
+            bool wrong = t <= shared.first_end && due != span.start;
             if (!__syncthreads_or(wrong)) break;
+            if (round >= PATIENCE) {
+                // in long runs none but the first is put right by this, and the others only hold it up
+                if (wrong) atomicMin(&shared.front, t);
+                __syncthreads();
+                wrong = t == shared.front;
+            }
             if (wrong) {
                 const Span kept = span;
                 if (other.start == due) span = other;

@@ -172,12 +172,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, WRITE_BLOCKS) write(
                         if (left) {
                             const u32 n = min(left, limit - at);
                             const int source = (int)(at - low) - (int)distance;   // in the room
-                            if (n <= SHORT && distance >= written_of + n) {
+                            if (n <= SHORT && distance >= written_of + n && (source >= 0 || source + (int)n <= 0)) {
+                                u16* to = shared.out + (at - low);
+                                const int by = source >= 0 ? 1 : -1;
+                                int from = source >= 0 ? (int)INSIDE + source : (int)HISTORY - 1 - source;
+                                for (u32 done = 0; done < n; done += 4, to += 4) {
 #pragma unroll
-                                for (int i = 0; i < SHORT; i++)
-                                    if (i < n)
-                                        shared.out[at - low + i] =
-                                            (u16)(source + i >= 0 ? INSIDE + source + i : HISTORY - 1 - (source + i));
+                                    for (u32 i = 0; i < 4; i++, from += by)
+                                        if (done + i < n) to[i] = (u16)from;
+                                }
                             } else {
                                 place = (at - low) << 9 | n;
                                 match = distance << 9 | written_of;
@@ -205,18 +208,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, WRITE_BLOCKS) write(
                 __syncthreads();
                 jump(shared.out, high - low);
                 if (low == 0) {
-                    if (t == 0) wait_for(done, sequence);
-                    __syncthreads();
+                    if (lane == 0) wait_for(done, sequence);
+                    __syncwarp();
                 }
                 if (low < room)
                     flush(shared.out, (u32)min((u64)(high - low), room - low), target + low, (u64)window.offset + low);
-                __threadfence();
             }
             if (window.bytes == 0 && t == 0) wait_for(done, sequence);
             if (__syncthreads_or(bad) && t == 0) statuses[s] = DAMAGED;
         }
-        __threadfence();
-        __syncthreads();
+        __syncthreads();   // what all have written is released by the one that says so
         if (t == 0) publish(done, sequence + 1);
     }
 }

@@ -1,7 +1,8 @@
 // Decompressed tiles to pixels in place: byte order, predictor, bit unpacking and bands, each pixel written once.
 //
-// One warp takes one row of one band of one tile: along a row and a band lie both the predictor's sums and the
-// pixels of the result. The NumPy reference is tiff_codecs.samples.decode_samples.
+// One warp takes one row of one tile: along it lie both the predictor's sums and the pixels of the result. Of common
+// pixels it takes all bands at once (3_bands.cu), of others one (2_samples.cu). The NumPy reference is
+// tiff_codecs.samples.decode_samples.
 //
 // Compiled for one layout, given by macros:
 //   KIND       0 whole words, 1 packed integers, 2 float24, 3 complex integers
@@ -13,6 +14,7 @@
 //   SWAP       whether words are in the other byte order
 //   OUT        bytes of one pixel of the result
 //   PER        pixels that a lane takes at once
+//   BANDS      how many bands lie together in a pixel of whole words; 0 where they are taken one by one
 
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -82,112 +84,6 @@ __device__ __forceinline__ T word(const u8* p) {
     return v;
 }
 
-#if PREDICTOR == 3
-// The bytes of one number, each of its own plane: the first plane is the highest byte. Added byte by byte.
-__device__ __forceinline__ Word add(Word a, Word b) {
-#if BYTES <= 4
-    return (Word)__vadd4((u32)a, (u32)b);
-#else
-    return ((u64)__vadd4((u32)(a >> 32), (u32)(b >> 32)) << 32) | __vadd4((u32)a, (u32)b);
-#endif
-}
-#else
-__device__ __forceinline__ Word add(Word a, Word b) { return a + b; }
-#endif
-
-// float24 (1 sign, 7 exponent, 16 fraction bits) to float32
-__device__ __forceinline__ u32 float24(u32 v) {
-    u32 sign = (v >> 23) << 31, exponent = (v >> 16) & 0x7f, fraction = v & 0xffff;
-    if (exponent == 0x7f) return sign | (fraction ? 0x7fc00000u : 0x7f800000u);
-    if (exponent) return sign | ((exponent - 63 + 127) << 23) | (fraction << 7);
-    if (!fraction) return sign;
-    int shift = __clz(fraction) - 15;  // subnormal: 2^-62 * fraction / 2^16
-    return sign | ((u32)(127 - 62 - shift) << 23) | (((fraction << shift) & 0xffff) << 7);
-}
-
-// One sample of a row before any predictor; `at` counts samples of the row.
-__device__ __forceinline__ Pixel stored(const u8* row, i64 at) {
-#if KIND == 0 && PARTS == 1
-    return (Pixel)word<Word>(row + at * BYTES);
-#elif KIND == 0
-    const u8* p = row + at * (2 * BYTES);
-    Pixel v;
-    *reinterpret_cast<Word*>(&v) = word<Word>(p);
-    *(reinterpret_cast<Word*>(&v) + 1) = word<Word>(p + BYTES);
-    return v;
-#elif KIND == 1
-    i64 bit = at * BITS;
-    const u8* p = row + (bit >> 3);
-    int left = 8 - (int)(bit & 7);
-    u64 v = p[0] & ((1u << left) - 1);
-    while (left < BITS) {
-        v = (v << 8) | *++p;
-        left += 8;
-    }
-    v >>= left - BITS;
-#if SIGNED
-    v = (u64)((i64)(v << (64 - BITS)) >> (64 - BITS));
-#endif
-    return (Pixel)v;
-#elif KIND == 2
-    const u8* p = row + at * 3;
-    u32 v = SWAP ? ((u32)p[0] << 16 | (u32)p[1] << 8 | p[2]) : ((u32)p[2] << 16 | (u32)p[1] << 8 | p[0]);
-    return float24(v);
-#else
-    const u8* p = row + at * (2 * BYTES);
-    Word re = word<Word>(p), im = word<Word>(p + BYTES);
-    float a = BYTES == 2 ? (float)(short)re : (float)(int)re, b = BYTES == 2 ? (float)(short)im : (float)(int)im;
-    return (u64)__float_as_uint(b) << 32 | __float_as_uint(a);
-#endif
-}
-
-#if PREDICTOR != 1
-// What the sums of predictor 2 mean as a pixel.
-__device__ __forceinline__ Pixel summed(Word v) {
-#if KIND == 3
-    // complex integers: one word, the real part in its lower half
-#if BYTES == 4
-    float a = (float)(short)(v & 0xffff), b = (float)(short)((u32)v >> 16);
-#else
-    float a = (float)(int)(v & 0xffffffff), b = (float)(int)((u64)v >> 32);
-#endif
-    return (u64)__float_as_uint(b) << 32 | __float_as_uint(a);
-#else
-    return (Pixel)v;
-#endif
-}
-
-__device__ __forceinline__ Word shuffle_up(Word v, int by) {
-#if BYTES == 8
-    return __shfl_up_sync(FULL, v, by);
-#else
-    return (Word)__shfl_up_sync(FULL, (u32)v, by);
-#endif
-}
-
-__device__ __forceinline__ Word shuffle(Word v, int lane) {
-#if BYTES == 8
-    return __shfl_sync(FULL, v, lane);
-#else
-    return (Word)__shfl_sync(FULL, (u32)v, lane);
-#endif
-}
-
-// One addend of the row's sums; `at` counts pixels, `cols` those of a row.
-__device__ __forceinline__ Word addend(const u8* row, int at, int cols, int band, int bands) {
-#if PREDICTOR == 2
-    return word<Word>(row + ((i64)at * bands + band) * BYTES);
-#else
-    const u8* p = row + (i64)at * bands + band;
-    i64 plane = (i64)cols * bands;
-    Word v = 0;
-#pragma unroll
-    for (int i = 0; i < BYTES; i++) v |= (Word)p[i * plane] << (8 * (BYTES - 1 - i));
-    return v;
-#endif
-}
-#endif
-
 // Write the pixels of one lane as the widest words that the address allows.
 template <typename T>
 __device__ __forceinline__ void store_as(u8* p, const Pixel* pixels) {
@@ -211,73 +107,5 @@ __device__ __forceinline__ void store(u8* target, i64 col_stride, const Pixel* p
 #pragma unroll
         for (int b = 0; b < OUT; b++)
             p[i * col_stride + b] = reinterpret_cast<const u8*>(pixels + i)[b];
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(256) scatter(
-    const Tile* __restrict__ tiles, u8* __restrict__ out, int cols, int bands, i64 row_bytes,
-    i64 band_stride, i64 row_stride, i64 col_stride)
-{
-    // grid.y walks the tiles, grid.x the (row, band) pairs of one: neighbouring warps share a row's bytes
-    const Tile tile = tiles[blockIdx.y];
-    const int lane = threadIdx.x & 31;
-    const i64 pairs = (i64)tile.rows * tile.bands;
-    for (i64 pair = (i64)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5); pair < pairs;
-         pair += (i64)gridDim.x * (blockDim.x >> 5)) {
-        const int y = (int)(pair / tile.bands), wanted = (int)(pair % tile.bands), band = tile.first_band + wanted;
-        const u8* row = reinterpret_cast<const u8*>(tile.source) + (i64)(tile.first_row + y) * row_bytes;
-        u8* target = out + tile.target + wanted * band_stride + y * row_stride;
-        const int first = tile.first_col, last = tile.first_col + tile.cols;
-
-#if PREDICTOR == 1
-        const int begin = first - first % PER;
-        for (int x = begin + lane * PER; x < last; x += 32 * PER) {
-            __align__(16) Pixel pixels[PER];
-#pragma unroll
-            for (int i = 0; i < PER; i++)
-                if (x + i < cols) pixels[i] = stored(row, (i64)(x + i) * bands + band);
-            store(target, col_stride, pixels, x, first, last);
-        }
-#else
-        Word carry = 0;
-#if PREDICTOR == 3
-        // the sums run through all planes of the row: a plane begins with the sum of those before it
-        Word sum = 0;
-        for (int x = lane; x < cols; x += 32) sum = add(sum, addend(row, x, cols, band, bands));
-#pragma unroll
-        for (int by = 16; by; by >>= 1) {
-#if BYTES == 8
-            sum = add(sum, __shfl_xor_sync(FULL, sum, by));
-#else
-            sum = add(sum, (Word)__shfl_xor_sync(FULL, (u32)sum, by));
-#endif
-        }
-        Word before = sum >> 8;  // each plane gets the sum of the plane before it, the first none
-        carry = before;
-#pragma unroll
-        for (int i = 1; i < BYTES - 1; i++) carry = add(carry, before >> (8 * i));
-#endif
-        for (int start = 0; start < last; start += 32 * PER) {
-            const int x = start + lane * PER;
-            Word sums[PER];
-#pragma unroll
-            for (int i = 0; i < PER; i++) sums[i] = x + i < cols ? addend(row, x + i, cols, band, bands) : (Word)0;
-#pragma unroll
-            for (int i = 1; i < PER; i++) sums[i] = add(sums[i], sums[i - 1]);
-            Word total = sums[PER - 1];
-#pragma unroll
-            for (int by = 1; by < 32; by <<= 1) {
-                Word left = shuffle_up(total, by);
-                if (lane >= by) total = add(total, left);
-            }
-            Word left = shuffle_up(total, 1);
-            Word base = lane ? add(carry, left) : carry;
-            carry = add(carry, shuffle(total, 31));
-            __align__(16) Pixel pixels[PER];
-#pragma unroll
-            for (int i = 0; i < PER; i++) pixels[i] = summed(add(sums[i], base));
-            if (x + PER > first && x < last) store(target, col_stride, pixels, x, first, last);
-        }
-#endif
     }
 }
