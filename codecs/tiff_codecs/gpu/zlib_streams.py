@@ -30,7 +30,7 @@ PLAIN_GZIP: Final = 0x00088B1F
 """The first four bytes of such a header, as a little-endian word: gzip, DEFLATE, and no further parts."""
 
 ARRIVAL_BYTES: Final = 32 * 1024 * 1024
-ARRIVALS: Final = (1 / 3, 2 / 3)
+ARRIVALS: Final = (0.25, 0.6)
 """From so many compressed bytes on, decoding begins when these parts of them are there."""
 
 
