@@ -91,7 +91,9 @@ def _nvimgcodec(task: Task, _: int) -> Call:
     module, codec = library("cupy"), library("nvidia.nvimgcodec")
     if task.ifd or task.window:
         raise DeclinedError("nvimgcodec reads the first image, and no window of it")
-    decoder = codec.Decoder()
+    kinds = codec.BackendKind
+    on_device = (kinds.GPU_ONLY, kinds.HYBRID_CPU_GPU, kinds.HW_GPU_ONLY)  # it would go to the CPU without a word
+    decoder = codec.Decoder(backends=[codec.Backend(kind) for kind in on_device])
     parameters = codec.DecodeParams(allow_any_depth=True, color_spec=codec.ColorSpec.UNCHANGED)
 
     def call() -> Any:  # noqa: ANN401
@@ -174,8 +176,8 @@ def milliseconds(work: Call, stream: cupy.cuda.Stream) -> float:
 def breakdown(task: Task, rounds: int = 5) -> dict[str, float]:
     """Milliseconds of each of our steps by itself, medians: a host clock for fetch, device events for the rest.
 
-    In a read they overlap, so that it takes less than their sum. What no decoder on the device takes is read and decompressed
-    on the CPU, which is one step.
+    In a read they overlap, so that it takes less than their sum. What has no decoder on the device is read and
+    decompressed on the CPU, which is one step.
     """
     times: dict[str, list[float]] = {}
     for _ in range(rounds + 2):  # the first two warm up

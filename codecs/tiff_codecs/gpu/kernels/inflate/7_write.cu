@@ -208,8 +208,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, WRITE_BLOCKS) write(
                 __syncthreads();
                 jump(shared.out, high - low);
                 if (low == 0) {
-                    if (lane == 0) wait_for(done, sequence);
-                    __syncwarp();
+                    if (t == 0) wait_for(done, sequence);
+                    __syncthreads();
                 }
                 if (low < room)
                     flush(shared.out, (u32)min((u64)(high - low), room - low), target + low, (u64)window.offset + low);
