@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from obspec_utils.registry import ObjectStoreRegistry
 
+    from virtual_cog._parser import COGParser as Parser
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:
@@ -64,9 +66,13 @@ class Repository:
 
 
 def open_reference(
-    url: str, group: str = "", *, ifd: int = 0, registry: ObjectStoreRegistry[Any] | None = None
+    url: str,
+    group: str = "",
+    *,
+    parser: Parser | None = None,
+    registry: ObjectStoreRegistry[Any] | None = None,
 ) -> Reference:
-    """Turn one image of a file into a virtual dataset.
+    """Turn an image of a file, or what else the parser makes of it, into a virtual dataset.
 
     Raises:
         TiffError: one of its kinds says what is wrong with the file, the store or the name.
@@ -82,7 +88,7 @@ def open_reference(
     with warnings.catch_warnings():
         # the locations written here are encoded, so that Icechunk finds the file whatever its name
         warnings.filterwarnings("ignore", message="the name .* has a %", category=TiffWarning)
-        found = open_virtual_dataset(full, registry=registry or registry_for(full), parser=COGParser(ifd=ifd))
+        found = open_virtual_dataset(full, registry=registry or registry_for(full), parser=parser or COGParser())
     return Reference(group, source.url, found)
 
 

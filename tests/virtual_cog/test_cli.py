@@ -25,7 +25,7 @@ from rawtiff import jbig
 from tiff_codecs.errors import TiffOptionError
 from virtual_cog import _icechunk_containers, _info
 from virtual_cog._cli import main, read
-from virtual_cog._cli._output import byte_text, plural, printable, time_text
+from virtual_cog._cli._output import byte_text, plural, printable, rate_text, time_text
 from virtual_cog._icechunk import group_names
 
 HEAVY = {"xarray", "icechunk", "matplotlib", "rasterio", "virtualizarr"}
@@ -302,7 +302,7 @@ def test_read_writes_what_rasterio_reads(run, tmp_path, cog, pixels):
     code, out, err = run("read", cog, "-o", output)
     assert (code, err) == (0, [])
     np.testing.assert_array_equal(np.load(output), pixels, strict=True)
-    assert re.match(r"\(2, 300, 270\) uint16: 324 kB in \d+\.\d{3} s, \d+ MB/s\nwrote ", out)
+    assert re.match(r"\(2, 300, 270\) uint16: 324 kB in \d+\.\d{3} s, [\d.]+ MB/s\nwrote ", out)
     assert output.stat().st_mode & 0o777 == 0o666 & ~_umask()
 
 
@@ -316,8 +316,12 @@ def test_read_a_window_and_an_overview(run, tmp_path, cog, pixels):
     assert run("read", cog, "--window", "120,130,40,50", "-o", tmp_path / "a.npy")[0] == 0
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), pixels[:, 130:180, 120:160])
     assert run("read", cog, "--ifd", "1", "--output", tmp_path / "b.npy")[0] == 0
+    assert run("read", cog, "--overview-level", "0", "--output", tmp_path / "c.npy")[0] == 0
     with rasterio.open(cog, overview_level=0) as file:
-        np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), file.read())
+        for name in "bc":
+            np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), file.read())
+    code, _, (line,) = run("read", cog, "--overview-level", "9")
+    assert (code, "overview" in line) == (1, True)
 
 
 @pytest.mark.parametrize("window", [None, (5, 40, 200, 250)])
@@ -433,6 +437,22 @@ def test_several_files_get_a_group_each(run, tmp_path, cog, pixels, plain_warnin
     assert sorted(root.group_keys()) == ["scene", "scene-2"]
     np.testing.assert_array_equal(root["scene/band_data"][...], pixels)
     np.testing.assert_array_equal(root["scene-2/band_data"][...], pixels[:1, :100] + 1)
+
+
+def test_refs_to_overviews_masks_and_stacks(run, tmp_path, pixels, plain_warnings):
+    mask = np.tri(300, 270, dtype=bool)
+    masked = write_cog(tmp_path / "masked.tif", pixels, mask=mask)
+    out = run("refs", masked, "-o", tmp_path / "a", "--overview-level", "0", "--mask")[1]
+    root = zarr.open_group(reopened(out)["store"], mode="r")
+    with rasterio.open(masked, overview_level=0) as file:
+        np.testing.assert_array_equal(root["band_data"][...], file.read())
+        np.testing.assert_array_equal(root["mask"][...] == 1, file.read_masks() == 255)
+    stack = tmp_path / "stack.tif"
+    tifffile.imwrite(stack, pixels, photometric="minisblack")
+    out = run("refs", stack, "-o", tmp_path / "b", "--layout", "stack")[1]
+    np.testing.assert_array_equal(zarr.open_group(reopened(out)["store"], mode="r")["band_data"][:, 0], pixels)
+    code, _, (line,) = run("refs", stack, "-o", tmp_path / "c", "--layout", "stack", "--overview-level", "0")
+    assert (code, "overview_level" in line) == (1, True)
 
 
 def test_group_names():
@@ -581,6 +601,7 @@ def test_a_missing_package_is_named_with_its_extra(run, monkeypatch, cog):
 
 
 def test_words():
+    assert [rate_text(n, 2) for n in (5, 3_000_000, 44_000_000)] == ["less than 0.1 MB/s", "1.5 MB/s", "22 MB/s"]
     assert [byte_text(n) for n in (0, 999, 1000, 12_345, 999_950, 5 * 10**12)] == [
         "0 bytes", "999 bytes", "1.0 kB", "12.3 kB", "1.0 MB", "5.0 TB",
     ]  # fmt: skip

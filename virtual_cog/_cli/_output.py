@@ -94,8 +94,9 @@ def time_text(seconds: float) -> str:
 
 
 def rate_text(count: float, seconds: float) -> str:
-    """Bytes in a second, in MB/s."""
-    return f"{count / 1e6 / max(seconds, 1e-6):.0f} MB/s"
+    """Bytes in a second, in MB/s; with decimals where there are few."""
+    rate = count / 1e6 / max(seconds, 1e-6)
+    return "less than 0.1 MB/s" if rate < 0.1 else f"{rate:.{1 if rate < 10 else 0}f} MB/s"
 
 
 def need(*packages: str) -> None:

@@ -50,6 +50,7 @@ def read(
     *,
     output: Annotated[Path | None, Parameter(alias="-o", metavar="FILE.npy", validator=_is_npy)] = None,
     ifd: Annotated[int, Parameter(metavar="N")] = 0,
+    overview_level: Annotated[int | None, Parameter(metavar="N")] = None,
     window: Annotated[
         tuple[int, int, int, int] | None,
         Parameter(
@@ -71,6 +72,7 @@ def read(
         url: A local path or a URL (http, https, s3, gs, az).
         output: Write the pixels to this .npy file. Without it they are read and dropped.
         ifd: Index of the image; "virtual-cog info" lists them.
+        overview_level: Read an overview in the image's place; 0 is the finest.
         window: Read a part, in pixels.
         device: What decodes, e.g. cpu.
         ycbcr: What YCbCr in JPEG comes out as.
@@ -78,13 +80,15 @@ def read(
     """
     from virtual_cog._plan import parse_window
     from virtual_cog._registry import resolve
-    from virtual_cog._scene import load_image
+    from virtual_cog._scene import find_image, load_image
 
     import_module("virtual_cog._read")  # what reading needs is imported before the clock starts
     replaces = output is not None and _check_output(output, overwrite=overwrite)
     started = time.perf_counter()
     source = resolve(url)
-    image, _, _ = source.drive(load_image(source.open(), ifd))
+    directory = source.open()
+    found, _ = source.drive(find_image(directory, ifd, overview_level))
+    image, _, _ = source.drive(load_image(directory, found.index))
     wanted = parse_window(image, window)
     shape = (*image.shape[:-2], wanted.height, wanted.width)
     size = math.prod(shape) * image.dtype.itemsize
